@@ -7,7 +7,7 @@ import type { PlanCollector } from './plan-collector';
 /** Ids of one statement. */
 const IDS_AT_ONCE = 1_000;
 /** Recordings share no prompt. */
-const NO_PROMPT = { bytes: Buffer.alloc(0), ranges: [] };
+const NO_CHAIN = { blocks: new Uint32Array(0), from: 0, length: 0 };
 
 /**
  * Requests that wait until the files that they name have been looked up: the file is scanned without a pause, and a
@@ -19,7 +19,7 @@ export class HeldRequests {
 
   /** Takes the requests in the order of the input. */
   add({ offset, length, prefixHash, model, fileId }: ScannedRequest): void {
-    this.#requests.push({ offset, length, prefixHash, model, fileId, prompt: NO_PROMPT });
+    this.#requests.push({ offset, length, prefixHash, model, fileId, chain: NO_CHAIN });
   }
 
   /**

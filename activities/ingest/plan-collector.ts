@@ -1,7 +1,6 @@
 import type { ScannedRequest } from '../../core/openai/line-scanner';
 import type { ModelMap } from '../../core/plan/model-map';
 import { createPlanBuilder, type PlanBuilder } from '../../core/plan/plan-builder';
-import { createChainReader } from '../../core/plan/prefix-chain';
 import { safeModelNames } from '../../core/names/safe-model';
 
 /** The plans of a batch while its input is read: 16 bytes per request, and 1.6 % of its prompts. */
@@ -44,7 +43,6 @@ export interface PlanCollectorOptions {
 
 /** An empty {@link PlanCollector}. */
 export function createPlanCollector(options: PlanCollectorOptions): PlanCollector {
-  const readChain = createChainReader();
   const builders = new Map<string, PlanBuilder>();
   const planned = new Set<string>();
   const unplanned = new Map<string, number>();
@@ -61,7 +59,7 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
     const known = builders.get(model);
     if (known !== undefined) return known;
     if (!hasPlan(model)) return null;
-    const builder = createPlanBuilder(readChain);
+    const builder = createPlanBuilder();
     builders.set(model, builder);
     return builder;
   };
@@ -78,7 +76,7 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
   return {
     add(request) {
       const builder = builderOf(request.model);
-      if (builder !== null) builder.add(request, request.prompt);
+      if (builder !== null) builder.add(request, request.chain);
       else countOne(unplanned, request.model);
     },
     addWithoutFile: (model) => countOne(withoutFile, model),

@@ -11,10 +11,8 @@ import {
 import type { LineIndex } from '../../core/openai/line-index';
 import type { Heartbeat } from '../runtime/heartbeat';
 
-/** Work between two turns of the event loop, so that other activities of the process go on. */
+/** Work between two turns of the event loop, so that other activities of the process go on. The clock is read between pieces. */
 const TURN_MS = 5;
-/** The clock is read after each slice. Even the most expensive slice, of tiny invalid lines, takes 0.1 s. */
-const SLICE_BYTES = 64 * 1024;
 
 /** What one pass over an input file needs. */
 export interface InputScan {
@@ -47,11 +45,11 @@ async function readThrough(scan: InputScan): Promise<ScanTotals> {
   const scanner = createLineScanner({ ...scan, checks, seed: randomInt(2 ** 32) });
   let turnMs = performance.now();
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+    for (let at = 0; at < chunk.length;) {
       heartbeat.check();
-      const slice = chunk.subarray(at, at + SLICE_BYTES);
-      scanner.push(slice);
-      heartbeat.bytes += slice.length;
+      const to = scanner.pushSome(chunk, at);
+      heartbeat.bytes += to - at;
+      at = to;
       if (performance.now() - turnMs < TURN_MS) continue;
       await turn();
       turnMs = performance.now();

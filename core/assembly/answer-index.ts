@@ -3,7 +3,7 @@
  * (docs/design/execution.md#index-of-an-answer). All other answers, good or bad, are left to core/openai/any-answer.ts.
  *
  * Memory: the record, the table of names, the model of the latest answer, the closing bytes of open levels
- * (json-values.ts), then the answer, and behind it its ASCII copy.
+ * (answer-values.ts), then the answer, and behind it its ASCII copy.
  */
 import { asciiCopyEnd } from './ascii-copy';
 import {
@@ -23,7 +23,7 @@ import {
   QUOTE,
   stringEnd,
   valueEnd,
-} from './json-values';
+} from './answer-values';
 
 /** Names by their number in the table (core/openai/answer-index.ts writes it). */
 const MODEL: i32 = 0;

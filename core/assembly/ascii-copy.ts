@@ -2,7 +2,7 @@
  * Copies JSON and makes it ASCII on the way, as core/openai/ascii-json.ts does: without blanks outside strings, and with
  * escapes for characters beyond ASCII. The text must be whole JSON, apart from its encoding, which is checked here.
  */
-import { BACKSLASH, byteAt, FAIL, QUOTE } from './json-values';
+import { BACKSLASH, byteAt, FAIL, QUOTE } from './answer-values';
 
 const SPACE: u32 = 0x20;
 const LAST_ASCII: u32 = 0x7f;

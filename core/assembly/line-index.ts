@@ -1,120 +1,144 @@
 /**
- * Finds the fields of a line of the usual shape in one pass (docs/design/batch-path.md#index-of-a-line). All other lines,
- * good or bad, are left to `JSON.parse`.
+ * Reads the lines of a text, and stores a record for each (docs/design/batch-path.md#index-of-a-line). Lines of another
+ * shape than the usual one, good or bad, are left to `JSON.parse`.
  *
- * Memory: the record of fields, the closing bytes of open levels (json-values.ts), then a text of one or more lines.
+ * Memory, from its beginning: fields (line-fields.ts), names, the URL, a block of a chain, closing bytes of open levels
+ * (json-values.ts), models, long texts, then the records, the blocks of chains, and the text.
  */
-import {
-  beginText,
-  blanksEnd,
-  byteAt,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  commaEnd,
-  enter,
-  FAIL,
-  hasEscape,
-  keyStart,
-  leave,
-  member,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-  stringEnd,
-  valueEnd,
-} from './json-values';
+import { storeIdHash } from './id-hash';
+import { byteAt, FAIL } from './json-strings';
+import { forgetModels, lineOfModel } from './known-models';
+import { forgetTexts } from './known-texts';
+import { CUSTOM_ID, endOf, equalOf, fieldsEnd, MODEL, NAMES, startOf } from './line-fields';
+import { addPrompt, isShortText, NONE, plainHash, systemField } from './line-prompt';
+import { inputsOf, isFaultless, URL_TEXT } from './line-rules';
+import { beginChain, chainLength } from './prefix-chain';
 
-/**
- * Fields of the record, by the number of their name in the table (core/openai/line-index.ts writes it). Each has two
- * words: where its value begins and ends, counted from the start of the line. The end of an absent value is 0.
- */
-const CUSTOM_ID: i32 = 0;
-const METHOD: i32 = 1;
-const URL: i32 = 2;
-const BODY: i32 = 3;
-const MODEL: i32 = 4;
-const MESSAGES: i32 = 5;
-const INPUT: i32 = 6;
-const ROLE: i32 = 14;
-const CONTENT: i32 = 15;
-/** Content of the first system or developer message in `messages`. */
-const MESSAGES_SYSTEM: i32 = 16;
-/** The same in `input`. */
-const INPUT_SYSTEM: i32 = 17;
-const FIELDS: i32 = 18;
-/** Any other member. */
-const OTHER: i32 = -1;
-/** Values that are compared with entries of the table. */
-const SYSTEM: i32 = 16;
-const DEVELOPER: i32 = 17;
-const POST: i32 = 18;
+export { setRules } from './line-rules';
 
-/** Objects whose members are fields, by the first field that they can have. */
-const LINE: i32 = CUSTOM_ID;
-const REQUEST: i32 = MODEL;
-const MESSAGE: i32 = ROLE;
+/** Words of a record (core/openai/line-index.ts reads them). Positions count from the start of the text. */
+const START: usize = 0;
+/** Position after the line, without CR and LF. In the record of a line that must be parsed, position of its LF. */
+const END: usize = 4;
+/** 1 for a line of the usual shape; the words below are those of such a line. */
+const IS_USUAL: usize = 8;
+/** Between the quotes. */
+const ID_START: usize = 12;
+const ID_END: usize = 16;
+const ID_HASH: usize = 20;
+/** Number of a line of this call with the same model, the line itself or an earlier one. */
+const MODEL_LINE: usize = 32;
+const MODEL_START: usize = 36;
+const MODEL_END: usize = 40;
+/** The JSON text of the system prompt, if its hash must be computed; else the end is 0. */
+const SYSTEM_START: usize = 44;
+const SYSTEM_END: usize = 48;
+/** The same number in two records says that both have the same system prompt. */
+const SYSTEM_EQUAL: usize = 52;
+const PREFIX_HASH: usize = 56;
+const INPUTS: usize = 60;
+/** Number of the first block of the chain, and how many it has. */
+const CHAIN_AT: usize = 64;
+const CHAIN_LENGTH: usize = 68;
+const RECORD_BYTES: usize = 72;
 
-const RECORD: usize = 1024;
-const FIELD_BYTES: usize = 8;
-const COUNT: usize = RECORD + <usize>FIELDS * FIELD_BYTES;
-const NAMES: usize = 2048;
-const NAME_BYTES: usize = 32;
-const MASK_AT: usize = 16;
-const TEXT_START: usize = 32768;
+const RECORDS: usize = 32768;
+const MAX_RECORDS: u32 = 4096;
+const CHAINS: usize = 331776;
+const TEXT: usize = 393216;
+/** Prompts of shorter lines have no block. */
+const MIN_CHAIN_BYTES: usize = 256;
+/** Longer system prompts are left to the caller, which remembers their hashes. */
+const MAX_HASHED: usize = 64;
+/** What a line of another shape costs beside its bytes, in bytes. */
+const ODD_LINE_BYTES: u32 = 64;
 /** An odd number that mixes bits. */
 const PRIME: u64 = 0x9e3779b97f4a7c15;
+const LF: u32 = 0x0a;
+const CR: u32 = 0x0d;
 
-/** Address of the line that is read. */
-let lineStart: usize = TEXT_START;
+let stop: usize = TEXT;
+let chainEnd: u32 = 0;
 
-/**
- * Address of the table of names. Each has 32 bytes: its text in quotes, at most 16 bytes, and at byte 16 a word with a bit
- * set for each of them. The caller writes it once.
- */
+/** Address of the table of names, which the caller writes once. */
 export function namesStart(): usize {
   return NAMES;
 }
 
-/** Address of the record: two words for each field, then the number of elements of `input`. */
-export function recordStart(): usize {
-  return RECORD;
+/** Address of the URL in quotes, at most 512 bytes. */
+export function urlStart(): usize {
+  return URL_TEXT;
 }
 
-/** Address of the text with the lines. At least 32 more bytes of memory must follow it. */
+/** Address of the first record. */
+export function recordsStart(): usize {
+  return RECORDS;
+}
+
+/** Address of the blocks of chains. */
+export function chainsStart(): usize {
+  return CHAINS;
+}
+
+/** Address of the text. At least 128 more bytes of memory must follow it. */
 export function textStart(): usize {
-  return TEXT_START;
+  return TEXT;
+}
+
+/** Position after the last line that was read. */
+export function stopPosition(): u32 {
+  return <u32>(stop - TEXT);
 }
 
 /**
- * Reads the line that begins at byte `from` of the text and must be UTF-8. True if it is a JSON object of the usual shape
- * within the limits, of 2^31 at most. The record then has its fields.
+ * Reads the lines of the text, which is UTF-8 and has at most 1 MiB or a single line. It stops early after lines of another
+ * shape: `oddBytes` of them. Returns the number of records.
  */
-export function indexLine(from: u32, length: u32, maxDepth: u32, maxTokens: u32): bool {
-  lineStart = TEXT_START + <usize>from;
-  const end = lineStart + <usize>length;
-  const next = load<u8>(end);
-  store<u8>(end, 0);
-  for (let at = RECORD; at <= COUNT; at += FIELD_BYTES) store<u64>(at, 0);
-  beginText(maxDepth, maxTokens);
-  const isRead = isUsual(end);
-  store<u8>(end, next);
-  return isRead;
-}
-
-function isUsual(end: usize): bool {
-  const open = blanksEnd(lineStart);
-  if (byteAt(open) !== OPEN_BRACE) return false;
-  const close = objectEnd(open, LINE);
-  return close !== FAIL && blanksEnd(close) === end && hasRequired();
+export function indexLines(
+  length: u32,
+  seed: u32,
+  maxLineBytes: u32,
+  maxDepth: u32,
+  maxTokens: u32,
+  oddBytes: u32,
+): u32 {
+  const end = TEXT + <usize>length;
+  store<u8>(end, <u8>LF);
+  forgetTexts();
+  forgetModels();
+  chainEnd = 0;
+  stop = TEXT;
+  let count: u32 = 0;
+  let odd: u32 = 0;
+  while (stop < end && count < MAX_RECORDS && odd < oddBytes) {
+    const start = stop;
+    const record = RECORDS + <usize>count * RECORD_BYTES;
+    const newline = fieldsEnd(start, maxDepth, maxTokens);
+    const lineEnd = withoutReturn(start, newline);
+    if (newline !== FAIL && lineEnd - start <= <usize>maxLineBytes && isFaultless()) {
+      storeLine(record, start, lineEnd);
+      storeIdHash(record + ID_HASH, startOf(CUSTOM_ID) + 1, endOf(CUSTOM_ID) - 1, seed);
+      store<u32>(record, lineOfModel(startOf(MODEL), endOf(MODEL), count), MODEL_LINE);
+      stop = newline + 1;
+    } else {
+      const other = newline === FAIL ? newlineFrom(start) : newline;
+      storeOther(record, start, other);
+      odd += <u32>(other - start) + ODD_LINE_BYTES;
+      stop = other + 1;
+    }
+    count++;
+  }
+  stop = min(stop, end);
+  return count;
 }
 
 /**
- * A cheap digest of a field's bytes, for tables. Texts of the same digest may differ. A text of less than 16 bytes counts
- * with the bytes before it.
+ * A cheap digest of bytes of the text, for tables. Other bytes may have the same digest. Fewer than 16 bytes count with
+ * those before them.
  */
-export function digestOf(field: i32): u32 {
-  const start = lineStart + load<u32>(place(field));
-  const last = lineStart + load<u32>(place(field) + 4) - 16;
+export function digestOf(from: u32, to: u32): u32 {
+  const start = TEXT + <usize>from;
+  const last = TEXT + <usize>to - 16;
   let mix = i32x4.splat(<i32>(last - start));
   for (let at = start; at < last; at += 16) {
     mix = v128.xor(v128.or(i32x4.shl(mix, 5), i32x4.shr_u(mix, 27)), v128.load(at));
@@ -125,132 +149,55 @@ export function digestOf(field: i32): u32 {
   return <u32>((((low * PRIME) ^ high) * PRIME) >> 32);
 }
 
-function hasRequired(): bool {
-  return has(CUSTOM_ID) && has(METHOD) && has(URL) && has(BODY) && has(MODEL);
+/** The end of a line without its CR, if it has one. */
+function withoutReturn(start: usize, newline: usize): usize {
+  return newline > start && byteAt(newline - 1) === CR ? newline - 1 : newline;
 }
 
-function has(field: i32): bool {
-  return load<u32>(place(field) + 4) !== 0;
+function storeOther(record: usize, start: usize, newline: usize): void {
+  store<u32>(record, <u32>(start - TEXT), START);
+  store<u32>(record, <u32>(newline - TEXT), END);
+  store<u32>(record, 0, IS_USUAL);
 }
 
-function place(field: i32): usize {
-  return RECORD + <usize>field * FIELD_BYTES;
+function storeLine(record: usize, start: usize, lineEnd: usize): void {
+  store<u32>(record, <u32>(start - TEXT), START);
+  store<u32>(record, <u32>(lineEnd - TEXT), END);
+  store<u32>(record, 1, IS_USUAL);
+  store<u32>(record, <u32>(startOf(CUSTOM_ID) + 1 - TEXT), ID_START);
+  store<u32>(record, <u32>(endOf(CUSTOM_ID) - 1 - TEXT), ID_END);
+  store<u32>(record, <u32>(startOf(MODEL) + 1 - TEXT), MODEL_START);
+  store<u32>(record, <u32>(endOf(MODEL) - 1 - TEXT), MODEL_END);
+  store<u32>(record, inputsOf(), INPUTS);
+  storeSystem(record);
+  storeChain(record, start, lineEnd);
 }
 
-/** False for a second value of the same field. */
-function note(field: i32, start: usize, end: usize): bool {
-  if (field === OTHER) return true;
-  if (has(field)) return false;
-  store<u32>(place(field), <u32>(start - lineStart));
-  store<u32>(place(field) + 4, <u32>(end - lineStart));
-  return true;
+function storeSystem(record: usize): void {
+  const field = systemField();
+  const isHashed = field === NONE || isShortText(field, MAX_HASHED);
+  store<u32>(record, field === NONE || !isHashed ? 0 : plainHash(field), PREFIX_HASH);
+  store<u32>(record, isHashed ? 0 : <u32>(startOf(field) - TEXT), SYSTEM_START);
+  store<u32>(record, isHashed ? 0 : <u32>(endOf(field) - TEXT), SYSTEM_END);
+  store<u32>(record, isHashed ? 0 : <u32>(equalOf(field) - TEXT), SYSTEM_EQUAL);
 }
 
-/** An object whose members are fields. A key with an escape could be the name of one. */
-function objectEnd(open: usize, kind: i32): usize {
-  if (!enter()) return FAIL;
-  let at = blanksEnd(open + 1);
-  if (byteAt(at) === CLOSE_BRACE) return leave(at);
-  while (at !== FAIL) {
-    const start = member(at);
-    if (start === FAIL || hasEscape) return FAIL;
-    const field = fieldOf(kind);
-    at = fieldEnd(field, start);
-    if (at === FAIL || !note(field, start, at)) return FAIL;
-    at = blanksEnd(at);
-    if (byteAt(at) === CLOSE_BRACE) return leave(at);
-    at = commaEnd(at);
-  }
-  return FAIL;
+function storeChain(record: usize, start: usize, lineEnd: usize): void {
+  beginChain(CHAINS + <usize>chainEnd * 4);
+  if (lineEnd - start >= MIN_CHAIN_BYTES) addPrompt(lineEnd);
+  store<u32>(record, chainEnd, CHAIN_AT);
+  store<u32>(record, chainLength, CHAIN_LENGTH);
+  chainEnd += chainLength;
 }
 
-function fieldEnd(field: i32, start: usize): usize {
-  switch (field) {
-    case CUSTOM_ID:
-    case URL:
-    case MODEL:
-    case ROLE:
-      return plainStringEnd(start);
-    case METHOD:
-      return isText(start, POST) ? plainStringEnd(start) : FAIL;
-    case BODY:
-      return byteAt(start) === OPEN_BRACE ? objectEnd(start, REQUEST) : FAIL;
-    case MESSAGES:
-    case INPUT:
-      return byteAt(start) === OPEN_BRACKET ? listEnd(start, field) : valueEnd(start);
-    default:
-      return valueEnd(start);
-  }
+/** Position of the first line feed. */
+function newlineFrom(from: usize): usize {
+  let at = from;
+  let found = newlinesAt(at);
+  while (found === 0) found = newlinesAt((at += 16));
+  return at + <usize>ctz(found);
 }
 
-/** A string without escapes. */
-function plainStringEnd(start: usize): usize {
-  const end = stringEnd(start);
-  return hasEscape ? FAIL : end;
-}
-
-/**
- * A list of messages, or of inputs. As the rules of prompts have it, the first element that is neither an object nor an
- * array ends the search for a system message.
- */
-function listEnd(open: usize, field: i32): usize {
-  if (!enter()) return FAIL;
-  let at = blanksEnd(open + 1);
-  if (byteAt(at) === CLOSE_BRACKET) return leave(at);
-  const system = field === MESSAGES ? MESSAGES_SYSTEM : INPUT_SYSTEM;
-  let isSearched = true;
-  let count: u32 = 0;
-  while (at !== FAIL) {
-    count++;
-    const byte = byteAt(at);
-    if (isSearched && byte === OPEN_BRACE) {
-      at = messageEnd(at, system);
-      isSearched = !has(system);
-    } else {
-      if (byte !== OPEN_BRACKET && byte !== OPEN_BRACE) isSearched = false;
-      at = valueEnd(at);
-    }
-    at = blanksEnd(at);
-    if (byteAt(at) === CLOSE_BRACKET) {
-      if (field === INPUT) store<u32>(COUNT, count);
-      return leave(at);
-    }
-    at = commaEnd(at);
-  }
-  return FAIL;
-}
-
-/** Notes the content if it is a system message. Fails if that is neither a string nor an array. */
-function messageEnd(open: usize, system: i32): usize {
-  store<u64>(place(ROLE), 0);
-  store<u64>(place(CONTENT), 0);
-  const end = objectEnd(open, MESSAGE);
-  if (end === FAIL || !isSystem()) return end;
-  if (!has(CONTENT)) return FAIL;
-  const content = place(CONTENT);
-  const byte = byteAt(lineStart + load<u32>(content));
-  if (byte !== QUOTE && byte !== OPEN_BRACKET) return FAIL;
-  store<u64>(place(system), load<u64>(content));
-  return end;
-}
-
-function isSystem(): bool {
-  if (!has(ROLE)) return false;
-  const role = lineStart + load<u32>(place(ROLE));
-  return isText(role, SYSTEM) || isText(role, DEVELOPER);
-}
-
-/** The field of the latest key in an object of this kind. */
-function fieldOf(kind: i32): i32 {
-  const end = kind === LINE ? MODEL : kind === REQUEST ? ROLE : MESSAGES_SYSTEM;
-  for (let field = kind; field < end; field++) if (isText(keyStart, field)) return field;
-  return OTHER;
-}
-
-/** Whether the text in quotes at `start` is an entry of the table. */
-function isText(start: usize, entry: i32): bool {
-  const name = NAMES + <usize>entry * NAME_BYTES;
-  const equal = i8x16.bitmask(i8x16.eq(v128.load(start), v128.load(name)));
-  const mask = load<u32>(name + MASK_AT);
-  return ((<u32>equal) & mask) === mask;
+function newlinesAt(at: usize): i32 {
+  return i8x16.bitmask(i8x16.eq(v128.load(at), i8x16.splat(<i8>LF)));
 }

@@ -1,115 +1,87 @@
+import { ID_HASH_WORDS } from './id-hash';
+
 /**
- * A set of strings that takes 20 bytes per string of any length, because it holds 96-bit hashes. Among a
- * million different strings, the probability of any collision is below 10^-17.
+ * A set of ids that takes 16 to 32 bytes per id of any length, because it holds their 96-bit hashes
+ * (core/openai/id-hash.ts). Among a million different ids, the probability of any collision is below 10^-17.
  */
 export interface IdSet {
   readonly size: number;
-  /** False if the same string was added before. */
-  add(id: string): boolean;
+  /** Takes the hash at `at` of `words`. False if it was added before. */
+  add(words: Uint32Array, at: number): boolean;
 }
 
-const FIRST_SLOTS = 1024;
-/** Hashes are kept in pages of 16 Ki hashes, three words each, so that growing copies nothing. */
-const PAGE_SHIFT = 14;
-const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
-const WORDS = 3;
+const FIRST_BITS = 10;
+/** At most this share of the places is taken, in quarters. */
+const FULL_QUARTERS = 3;
 
 /**
- * An empty set: a list of hashes, and a hash table of their positions with open addressing. `seed` is
- * random, so that no client can choose ids that all fall into the same slot.
+ * An empty set: one hash table with open addressing, which holds the hashes themselves, so that an id that is new costs
+ * one access to memory. The highest bits of a hash are its place, so a table is copied to a larger one from its start to
+ * its end, without jumps.
  */
-export function createIdSet(seed: number): IdSet {
-  const hash = new Uint32Array(WORDS);
-  const pages: Uint32Array[] = [];
-  /** Position of the hash + 1, or 0 for a free slot. At most half full. */
-  let slots = new Uint32Array(FIRST_SLOTS);
-  let size = 0;
+export function createIdSet(): IdSet {
+  return new HashTable();
+}
 
-  /** The slot that holds `hash`, or the free slot where it belongs. */
-  function slotOf(): number {
-    const mask = slots.length - 1;
-    for (let slot = (hash[0] as number) & mask; ; slot = (slot + 1) & mask) {
-      const number = slots[slot] as number;
-      if (number === 0 || isAt(pages, number - 1, hash)) return slot;
+class HashTable implements IdSet {
+  #bits = FIRST_BITS;
+  /** Three words for each place. All zero is a free place. */
+  #table = new Uint32Array(ID_HASH_WORDS << FIRST_BITS);
+  size = 0;
+  /** The one hash that looks like a free place. */
+  #hasZero = false;
+
+  add(words: Uint32Array, at: number): boolean {
+    const a = words[at] ?? 0;
+    const b = words[at + 1] ?? 0;
+    const c = words[at + 2] ?? 0;
+    if ((a | b | c) === 0) return this.#addZero();
+    const place = this.#placeOf(a, b, c);
+    if (place < 0) return false;
+    const table = this.#table;
+    table[place] = a;
+    table[place + 1] = b;
+    table[place + 2] = c;
+    this.size++;
+    if (4 * this.size >= FULL_QUARTERS << this.#bits) this.#grow();
+    return true;
+  }
+
+  #addZero(): boolean {
+    if (this.#hasZero) return false;
+    this.#hasZero = true;
+    this.size++;
+    return true;
+  }
+
+  /** The free place where a hash belongs; -1 if the table has it. */
+  #placeOf(a: number, b: number, c: number): number {
+    const table = this.#table;
+    let at = (a >>> (32 - this.#bits)) * ID_HASH_WORDS;
+    for (;;) {
+      const first = table[at] ?? 0;
+      const second = table[at + 1] ?? 0;
+      const third = table[at + 2] ?? 0;
+      if ((first | second | third) === 0) return at;
+      if (first === a && second === b && third === c) return -1;
+      at += ID_HASH_WORDS;
+      if (at === table.length) at = 0;
     }
   }
 
-  function grow(): void {
-    slots = new Uint32Array(2 * slots.length);
-    const mask = slots.length - 1;
-    for (let i = 0; i < size; i++) {
-      const first = pages[i >>> PAGE_SHIFT]?.[(i & PAGE_MASK) * WORDS] ?? 0;
-      let slot = first & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = i + 1;
+  #grow(): void {
+    const old = this.#table;
+    this.#bits++;
+    this.#table = new Uint32Array(ID_HASH_WORDS << this.#bits);
+    for (let at = 0; at < old.length; at += ID_HASH_WORDS) {
+      const a = old[at] ?? 0;
+      const b = old[at + 1] ?? 0;
+      const c = old[at + 2] ?? 0;
+      if ((a | b | c) === 0) continue;
+      const place = this.#placeOf(a, b, c);
+      this.#table[place] = a;
+      this.#table[place + 1] = b;
+      this.#table[place + 2] = c;
     }
   }
-
-  return {
-    get size() {
-      return size;
-    },
-    add(id) {
-      hashInto(hash, id, seed);
-      const slot = slotOf();
-      if (slots[slot] !== 0) return false;
-      if ((size & PAGE_MASK) === 0) pages.push(new Uint32Array(WORDS << PAGE_SHIFT));
-      put(pages, size, hash);
-      slots[slot] = ++size;
-      if (2 * size >= slots.length) grow();
-      return true;
-    },
-  };
-}
-
-/** Three writes: a native copy costs more to begin. */
-function put(pages: readonly Uint32Array[], number: number, hash: Uint32Array): void {
-  const page = pages[number >>> PAGE_SHIFT];
-  const at = (number & PAGE_MASK) * WORDS;
-  if (page === undefined) return;
-  for (let i = 0; i < WORDS; i++) page[at + i] = hash[i] ?? 0;
-}
-
-function isAt(pages: readonly Uint32Array[], number: number, hash: Uint32Array): boolean {
-  const page = pages[number >>> PAGE_SHIFT];
-  const at = (number & PAGE_MASK) * WORDS;
-  return (
-    page !== undefined &&
-    page[at] === hash[0] &&
-    page[at + 1] === hash[1] &&
-    page[at + 2] === hash[2]
-  );
-}
-
-/**
- * Three 32-bit hashes over the code units, two at a time. Each is a chain of bijections with its own
- * rotation and multiplier, so that strings which differ in one place never collide; at the end the three
- * are mixed.
- */
-function hashInto(hash: Uint32Array, id: string, seed: number): void {
-  let a = seed | 0;
-  let b = Math.imul(seed ^ 0x5bd1e995, 0x7feb352d);
-  let c = Math.imul(seed ^ 0x2545f491, 0x846ca68b);
-  for (let i = 0; i < id.length; i += 2) {
-    // Behind an odd end, `charCodeAt` is NaN, which becomes 0. The length, mixed in below, distinguishes
-    // this from a text that ends with U+0000.
-    const pair = id.charCodeAt(i) | (id.charCodeAt(i + 1) << 16);
-    a = Math.imul(((a << 13) | (a >>> 19)) ^ pair, 0x2c1b3c6d);
-    b = Math.imul(((b << 15) | (b >>> 17)) ^ pair, 0x85ebca6b);
-    c = Math.imul(((c << 11) | (c >>> 21)) ^ pair, 0xc2b2ae35);
-  }
-  a = mixed(a ^ id.length);
-  b = mixed(b ^ a);
-  c = mixed(c ^ b);
-  hash[0] = mixed(a + c);
-  hash[1] = b;
-  hash[2] = c;
-}
-
-/** A bijection in which every input bit affects every output bit. */
-function mixed(word: number): number {
-  let h = word;
-  h = Math.imul(h ^ (h >>> 16), 0x7feb352d);
-  h = Math.imul(h ^ (h >>> 15), 0x846ca68b);
-  return h ^ (h >>> 16);
 }

@@ -1,47 +1,87 @@
-import { NO_JSON_LIMITS, type JsonLimits } from './json-check';
+import type { JsonLimits } from './json-check';
 import { LINE_INDEX_PROGRAM } from './line-index-program';
 
-/** Where the fields of a request are in its line, for lines of the usual shape (docs/design/batch-path.md#index-of-a-line). */
+/** Reads the fields of requests of the usual shape without parsing their lines (docs/design/batch-path.md#index-of-a-line). */
 export interface LineIndex {
   /**
-   * Reads the line `[start, end)` of `bytes`, which is UTF-8. False if it must be parsed to know more: it is not JSON,
-   * exceeds a limit, or has an unusual shape. Otherwise positions are known until the next call.
+   * Reads the lines of `text`, which is UTF-8 and has at most {@link MAX_TEXT_BYTES}, or is a single line. Stops after a
+   * number of lines of another shape, each of which costs its caller much more time. Null if there is no memory for it.
    */
-  read(bytes: Buffer, [start, end]: readonly [number, number], limits: JsonLimits): boolean;
-  /** Forgets the bytes of the latest calls. Until then they must not change: all of them are copied in the first call. */
-  release(): void;
-  /** First byte of a field's value, counted from the start of the line. */
-  startOf(field: Field): number;
-  /** Position after it; 0 if the field is absent. */
-  endOf(field: Field): number;
-  /** 32 bits that depend on all bytes of a field. They only serve to find equal values. */
-  digestOf(field: Field): number;
-  /** Elements of `input`, if that is an array. */
-  readonly inputCount: number;
+  read(text: Buffer, rules: IndexRules): IndexedLines | null;
 }
 
-/** The number of each field in the record of the program. */
-export const FIELD = {
-  customId: 0,
-  url: 2,
-  model: 4,
-  messages: 5,
-  input: 6,
-  prompt: 7,
-  stream: 8,
-  tools: 9,
-  streamFormat: 10,
-  instructions: 11,
-  images: 12,
-  voice: 13,
-  /** Content of the first system or developer message in `messages`: a string or an array. */
-  messagesSystem: 16,
-  /** The same in `input`. */
-  inputSystem: 17,
-} as const;
+/** Texts of more than one line can have this many bytes. */
+export const MAX_TEXT_BYTES = 1024 * 1024;
 
-/** One of {@link FIELD}. */
-export type Field = (typeof FIELD)[keyof typeof FIELD];
+/** What lines must be like. */
+export interface IndexRules {
+  /** In quotes, at most {@link MAX_URL_BYTES}. */
+  readonly url: Buffer;
+  /** Members that must neither be missing nor null. */
+  readonly required: readonly Field[];
+  readonly countsInputs: boolean;
+  readonly answersAudio: boolean;
+  readonly maxLineBytes: number;
+  readonly json: JsonLimits;
+  /** Of the hashes of ids. */
+  readonly seed: number;
+}
+
+/** Bytes of a URL in its place in the program, with quotes. */
+export const MAX_URL_BYTES = 512;
+
+/** What the index found. It is valid until the next call of any scan. */
+export interface IndexedLines {
+  readonly count: number;
+  /** Bytes of these lines, with their line feeds. */
+  readonly bytes: number;
+  /** {@link RECORD_WORDS} for each line, see {@link RECORD}. Positions count from the start of the text. */
+  readonly records: Uint32Array;
+  /** The blocks of all chains. */
+  readonly chains: Uint32Array;
+  /** 32 bits that depend on all bytes of a part of the text. They only serve to find equal parts. */
+  digestOf(range: readonly [number, number]): number;
+}
+
+/** The words of a record (core/assembly/line-index.ts). */
+export const RECORD = {
+  start: 0,
+  /** Without the line end. For a line that must be parsed, the position of its line feed. */
+  end: 1,
+  /** 1 for a line of the usual shape. If it is 0, the line must be parsed, and the words below have no meaning. */
+  isUsual: 2,
+  /** Between the quotes. */
+  idStart: 3,
+  idEnd: 4,
+  /** Three words, see core/openai/id-hash.ts. */
+  idHash: 5,
+  /** The number of a line with the same model: the line itself or an earlier one. */
+  modelLine: 8,
+  modelStart: 9,
+  modelEnd: 10,
+  /** The JSON text of the system prompt; the end is 0 if the prefix hash is known without it. */
+  systemStart: 11,
+  systemEnd: 12,
+  /** Lines with the same number here have the same system prompt. */
+  systemEqual: 13,
+  prefixHash: 14,
+  inputs: 15,
+  /** The number of the first block of the chain, and how many there are. */
+  chainAt: 16,
+  chainLength: 17,
+} as const;
+export const RECORD_WORDS = 18;
+
+/** The numbers of members in the program. */
+const FIELDS = { messages: 5, input: 6, prompt: 7, images: 12, voice: 13 } as const;
+
+/** A member that an endpoint can require. */
+export type Field = keyof typeof FIELDS;
+
+/** Whether a member can be required of the lines that an index reads. */
+export function isField(name: string): name is Field {
+  return Object.hasOwn(FIELDS, name);
+}
 
 /** The table of names that the program compares with: members by their field, then values. */
 const NAMES = [
@@ -53,23 +93,33 @@ const NAMES = [
 ];
 const NAME_BYTES = 32;
 const MASK_AT = 16;
-const FIELDS = 18;
-const FIELD_BYTES = 8;
 const MAX_LIMIT = 2 ** 31 - 1;
 const PAGE_BYTES = 64 * 1024;
-/** The program reads up to 16 bytes at once. */
-const MARGIN_BYTES = 32;
-const WARM_LINES = 1_000;
-const WARM_LINE_BYTES = 4_096;
+/** The program reads up to 64 bytes at once. */
+const MARGIN_BYTES = 256;
+/** Bytes of lines to be parsed in one call: even if they are tiny and invalid, that takes 0.1 s. */
+const MAX_ODD_BYTES = 64 * 1024;
+const WARM_CALLS = 8;
 
 /** The exports of core/assembly/line-index.ts. */
 interface Program {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   namesStart(): number;
-  recordStart(): number;
+  urlStart(): number;
+  recordsStart(): number;
+  chainsStart(): number;
   textStart(): number;
-  digestOf(field: number): number;
-  indexLine(from: number, length: number, maxDepth: number, maxTokens: number): number;
+  stopPosition(): number;
+  digestOf(from: number, to: number): number;
+  setRules(urlBytes: number, required: number, countsInputs: boolean, answersAudio: boolean): void;
+  indexLines(
+    length: number,
+    seed: number,
+    maxLineBytes: number,
+    maxDepth: number,
+    maxTokens: number,
+    maxOddBytes: number,
+  ): number;
 }
 
 /** The part of the global that is used. It is undefined if Node runs with `--jitless`. */
@@ -79,8 +129,8 @@ declare const WebAssembly: {
 };
 
 /**
- * An index that reads 16 bytes at a time by WebAssembly; null if the machine or the settings of Node do not allow that.
- * It keeps no state between lines, so all scanners of a process can share one. Its memory grows to the longest line.
+ * An index that reads 64 bytes at a time by WebAssembly; null if the machine or the settings of Node do not allow that.
+ * It keeps no state between calls, so all scanners of a process can share one. Its memory grows to the longest line.
  */
 export function createLineIndex(): LineIndex | null {
   try {
@@ -95,26 +145,29 @@ export function createLineIndex(): LineIndex | null {
 
 /** Node compiles a program again, for speed, after it has run for some time. This takes 5 ms. */
 function warmUp(index: LineIndex): void {
-  const content = 'A line of the usual length. '.repeat(WARM_LINE_BYTES / 28);
-  const text = `{"custom_id":"1","body":{"model":"m","messages":[{"role":"system","content":"${content}"}]}}`;
-  const line = Buffer.from(text);
-  for (let i = 0; i < WARM_LINES; i++) index.read(line, [0, line.length], NO_JSON_LIMITS);
-  index.release();
+  const url = Buffer.from('"/"');
+  const content = 'A line of the usual length.\\n '.repeat(140);
+  const messages = `[{"role":"system","content":"${content}"},{"role":"user","content":"a"}]`;
+  const line = `{"custom_id":"1","method":"POST","url":"/","body":{"model":"m","messages":${messages}}}\n`;
+  const text = Buffer.from(line.repeat(Math.floor(MAX_TEXT_BYTES / line.length)));
+  const rules: IndexRules = {
+    ...{ url, required: ['messages'], countsInputs: false, answersAudio: false },
+    ...{ maxLineBytes: MAX_TEXT_BYTES, json: { maxDepth: 10, maxTokens: 10_000 }, seed: 1 },
+  };
+  for (let i = 0; i < WARM_CALLS; i++) index.read(text, rules);
 }
 
 class WasmLineIndex implements LineIndex {
   readonly #program: Program;
   readonly #textStart: number;
-  /** What is in the memory of the program. */
-  #loaded: Buffer | null = null;
   #memory: Buffer;
-  #record: DataView;
+  #records: Uint32Array;
+  #chains: Uint32Array;
 
   constructor(program: Program) {
     this.#program = program;
     this.#textStart = program.textStart();
-    this.#memory = Buffer.from(program.memory.buffer);
-    this.#record = this.#viewOfRecord();
+    [this.#memory, this.#records, this.#chains] = viewsOf(program);
     NAMES.forEach((name, index) => {
       const at = program.namesStart() + index * NAME_BYTES;
       const text = `"${name}"`;
@@ -123,35 +176,24 @@ class WasmLineIndex implements LineIndex {
     });
   }
 
-  read(bytes: Buffer, [start, end]: readonly [number, number], limits: JsonLimits): boolean {
-    if (bytes !== this.#loaded) {
-      if (!this.#reserve(bytes.length)) return false;
-      this.#memory.set(bytes, this.#textStart);
-      this.#loaded = bytes;
-    }
-    const maxDepth = Math.min(limits.maxDepth, MAX_LIMIT);
-    const maxTokens = Math.min(limits.maxTokens, MAX_LIMIT);
-    return this.#program.indexLine(start, end - start, maxDepth, maxTokens) === 1;
-  }
-
-  release(): void {
-    this.#loaded = null;
-  }
-
-  startOf(field: Field): number {
-    return this.#record.getUint32(field * FIELD_BYTES, true);
-  }
-
-  endOf(field: Field): number {
-    return this.#record.getUint32(field * FIELD_BYTES + 4, true);
-  }
-
-  digestOf(field: Field): number {
-    return this.#program.digestOf(field) >>> 0;
-  }
-
-  get inputCount(): number {
-    return this.#record.getUint32(FIELDS * FIELD_BYTES, true);
+  read(text: Buffer, rules: IndexRules): IndexedLines | null {
+    if (!this.#reserve(text.length)) return null;
+    const program = this.#program;
+    this.#memory.set(text, this.#textStart);
+    this.#memory.set(rules.url, program.urlStart());
+    const required = rules.required.reduce((bits, field) => bits | (1 << FIELDS[field]), 0);
+    program.setRules(rules.url.length, required, rules.countsInputs, rules.answersAudio);
+    const count = program.indexLines(
+      text.length,
+      rules.seed,
+      Math.min(rules.maxLineBytes, MAX_LIMIT),
+      Math.min(rules.json.maxDepth, MAX_LIMIT),
+      Math.min(rules.json.maxTokens, MAX_LIMIT),
+      MAX_ODD_BYTES,
+    );
+    const bytes = program.stopPosition();
+    const digestOf = ([from, to]: readonly [number, number]) => program.digestOf(from, to) >>> 0;
+    return { count, bytes, records: this.#records, chains: this.#chains, digestOf };
   }
 
   /** False if the process cannot have that much memory. */
@@ -163,13 +205,22 @@ class WasmLineIndex implements LineIndex {
     } catch {
       return false;
     }
-    this.#memory = Buffer.from(this.#program.memory.buffer);
-    this.#record = this.#viewOfRecord();
+    [this.#memory, this.#records, this.#chains] = viewsOf(this.#program);
     return true;
   }
+}
 
-  #viewOfRecord(): DataView {
-    const { memory, recordStart } = this.#program;
-    return new DataView(memory.buffer, recordStart());
-  }
+/** The memory of a program, and its parts with records and chains. */
+function viewsOf(program: Program): [Buffer, Uint32Array, Uint32Array] {
+  const { buffer } = program.memory;
+  const [records, chains, text] = [
+    program.recordsStart(),
+    program.chainsStart(),
+    program.textStart(),
+  ];
+  return [
+    Buffer.from(buffer),
+    new Uint32Array(buffer, records, (chains - records) / 4),
+    new Uint32Array(buffer, chains, (text - chains) / 4),
+  ];
 }

@@ -7,6 +7,13 @@ export interface LineSplitter {
   push(chunk: Buffer): void;
   /** The file has ended. Its last line needs no newline. */
   end(): void;
+  /** Whether the first line is finished, and nothing of a further one was taken. */
+  readonly isBetweenLines: boolean;
+  /** Lines so far, and the bytes of the finished ones. */
+  readonly lines: number;
+  readonly offset: number;
+  /** Counts whole lines that the caller has read itself. */
+  skip(lines: number, bytes: number): void;
 }
 
 /** Receives the lines, in order. */
@@ -60,14 +67,23 @@ export function createLineSplitter(options: LineSplitterOptions): LineSplitter {
 class ChunkSplitter implements LineSplitter {
   readonly #options: LineSplitterOptions;
   /** Offset of the first byte that is not yet part of a finished line. */
-  #offset = 0;
-  #number = 0;
+  offset = 0;
+  lines = 0;
   /** The beginning of an unfinished line; empty once that is too long. */
   #pieces: Buffer[] = [];
   #pendingBytes = 0;
 
   constructor(options: LineSplitterOptions) {
     this.#options = options;
+  }
+
+  get isBetweenLines(): boolean {
+    return this.lines > 0 && this.#pendingBytes === 0;
+  }
+
+  skip(lines: number, bytes: number): void {
+    this.lines += lines;
+    this.offset += bytes;
   }
 
   push(chunk: Buffer): void {
@@ -80,7 +96,7 @@ class ChunkSplitter implements LineSplitter {
       start = newline + 1;
     }
     const end = chunk.lastIndexOf(LF) + 1;
-    if (end > start) this.#lines(chunk.subarray(start, end));
+    if (end > start) this.#wholeLines(chunk.subarray(start, end));
     this.#keep(chunk, Math.max(start, end), chunk.length);
   }
 
@@ -89,13 +105,13 @@ class ChunkSplitter implements LineSplitter {
   }
 
   /** Takes whole lines. One check of the encoding for all of them costs almost nothing. */
-  #lines(region: Buffer): void {
+  #wholeLines(region: Buffer): void {
     const encoding = this.#encodingOf(region);
     let start = 0;
     while (start < region.length) {
       const newline = region.indexOf(LF, start);
       this.#line(region, start, newline, encoding);
-      this.#offset += newline + 1 - start;
+      this.offset += newline + 1 - start;
       start = newline + 1;
     }
   }
@@ -110,15 +126,15 @@ class ChunkSplitter implements LineSplitter {
 
   #finishPending(newlineBytes: number): void {
     const line = Buffer.concat(this.#pieces);
-    if (line.length < this.#pendingBytes) this.#options.consumer.tooLong(++this.#number);
+    if (line.length < this.#pendingBytes) this.#options.consumer.tooLong(++this.lines);
     else this.#line(line, 0, line.length, this.#encodingOf(line));
-    this.#offset += this.#pendingBytes + newlineBytes;
+    this.offset += this.#pendingBytes + newlineBytes;
     this.#pieces = [];
     this.#pendingBytes = 0;
   }
 
   #line(bytes: Buffer, lineStart: number, lineEnd: number, encoding: LineEncoding): void {
-    const number = ++this.#number;
+    const number = ++this.lines;
     const start = lineStart + (number === 1 ? bomLength(bytes, lineStart, lineEnd) : 0);
     const end = lineEnd > start && bytes[lineEnd - 1] === CR ? lineEnd - 1 : lineEnd;
     if (end - start > this.#options.maxLineBytes) {
@@ -126,7 +142,7 @@ class ChunkSplitter implements LineSplitter {
       return;
     }
     if (isBlank(bytes, start, end)) return;
-    const offset = this.#offset + start - lineStart;
+    const offset = this.offset + start - lineStart;
     const own = encoding === 'invalid' ? this.#encodingOf(bytes.subarray(start, end)) : encoding;
     this.#options.consumer.line({ bytes, start, end, offset, number, encoding: own });
   }

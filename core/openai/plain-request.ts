@@ -1,192 +1,117 @@
+import type { PrefixChain } from '../plan/prefix-chain';
 import { createContentHasher } from './content-hash';
-import { endpointRule, type EndpointRule } from './endpoints';
-import { QUOTE, skipBlanks } from './json-bytes';
-import type { JsonLimits } from './json-check';
-import type { CheckedLine, LineRules } from './line-check';
-import { FIELD, type Field, type LineIndex } from './line-index';
-import type { RawLine } from './line-splitter';
-
-/** A request of the usual shape and without a fault of its own. It is valid until the next line is read. */
-export interface PlainRequest extends CheckedLine {
-  readonly customId: string;
-  readonly model: string;
-  readonly body: PresentMembers;
-  /** As `createPrefixHasher` computes it. */
-  prefixHash(): number;
-}
-
-/** The members of a body that can have a prompt: true if they are neither missing nor null. */
-export type PresentMembers = Readonly<
-  Record<'tools' | 'instructions' | 'messages' | 'input' | 'prompt', boolean | null>
->;
-
-/** Reads a line; null if it must be parsed. */
-export type PlainReader = (line: RawLine) => PlainRequest | null;
-
-/** The required members of all endpoints without recordings. */
-const REQUIRED: Readonly<Record<string, Field>> = {
-  messages: FIELD.messages,
-  input: FIELD.input,
-  prompt: FIELD.prompt,
-  images: FIELD.images,
-  voice: FIELD.voice,
-};
-const MAX_CUSTOM_ID_BYTES = 512;
-const MAX_MODEL_BYTES = 256;
-/** Bytes of a string's quotes. */
-const QUOTES = 2;
-const LETTER_N = 0x6e;
-const LETTER_T = 0x74;
-const OPEN_BRACKET = 0x5b;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
+import { endpointRule } from './endpoints';
+import type { ScannedRequest, ScanRules } from './line-scanner';
+import {
+  isField,
+  MAX_URL_BYTES,
+  RECORD,
+  RECORD_WORDS,
+  type IndexedLines,
+  type IndexRules,
+} from './line-index';
 
 /**
- * A reader that finds the fields of a request without parsing its line. It returns null for every line that the rules
- * do not accept, and for some that they do. Null if requests of the endpoint name recordings: their rules need values.
+ * What an index needs to know of the rules. Null if it cannot read requests of the endpoint: they name recordings, whose
+ * rules need values.
  */
-export function createPlainReader(
-  index: LineIndex,
-  rules: LineRules & { readonly json: JsonLimits },
-): PlainReader | null {
-  const rule = endpointRule(rules.endpoint);
-  const required = rule.required.map((name) => REQUIRED[name]);
-  if (rule.namesAudio || !required.every((field) => field !== undefined)) return null;
-  const shape = { rule, required, url: Buffer.from(`"${rules.endpoint}"`) };
-  const request = new IndexedRequest(index, shape);
-  return (line) => {
-    if (line.encoding === 'invalid') return null;
-    if (!index.read(line.bytes, [line.start, line.end], rules.json)) return null;
-    return request.take(line) ? request : null;
-  };
+export function indexRules(rules: ScanRules, seed: number): IndexRules | null {
+  const { required, namesAudio, countsInputs, answersAudio } = endpointRule(rules.endpoint);
+  const url = Buffer.from(`"${rules.endpoint}"`);
+  const fields = required.filter(isField);
+  if (namesAudio || fields.length < required.length || url.length > MAX_URL_BYTES) return null;
+  const { maxLineBytes, json } = rules;
+  return { url, required: fields, countsInputs, answersAudio, maxLineBytes, json, seed };
 }
 
-/** What requests of an endpoint look like. */
-interface Shape {
-  readonly rule: EndpointRule;
-  readonly required: readonly Field[];
-  /** In quotes. */
-  readonly url: Buffer;
+/** The lines that an index has read, and where they are in the file. */
+interface ReadLines {
+  readonly found: IndexedLines;
+  readonly text: Buffer;
+  /** Of the first byte of the text, in the file. */
+  readonly offset: number;
 }
 
-class IndexedRequest implements PlainRequest {
-  readonly #index: LineIndex;
-  readonly #shape: Shape;
-  readonly #contentHash = createContentHasher();
-  /** The latest model, in quotes. Most lines have the same one. */
-  #modelJson = Buffer.alloc(0);
-  #line: Pick<RawLine, 'bytes' | 'start'> = { bytes: this.#modelJson, start: 0 };
+/** A request of the usual shape and without a fault of its own. It is valid until the next one is taken. */
+export class PlainRequest implements ScannedRequest {
+  readonly #hashContent = createContentHasher();
+  /** The prefix hashes of the lines that are read, by the numbers of their system prompts. */
+  readonly #hashes = new Map<number, number>();
+  /** The models of these lines, by the number of the first line with each. */
+  #models: string[] = [];
+  #lines: ReadLines | null = null;
+  #text: Buffer = Buffer.alloc(0);
+  #textOffset = 0;
+  #at = 0;
+  #modelLine = -1;
   readonly fileId = null;
-  readonly body: Record<keyof PresentMembers, boolean | null> = {
-    tools: null,
-    instructions: null,
-    messages: null,
-    input: null,
-    prompt: null,
-  };
-  customId = '';
+  /** The records of the lines, and where the hash of the id is in them. */
+  words: Uint32Array = new Uint32Array(0);
+  idHashAt = 0;
+  offset = 0;
+  length = 0;
+  prefixHash = 0;
   model = '';
   inputs = 0;
+  readonly chain: { -readonly [name in keyof PrefixChain]: PrefixChain[name] } = {
+    blocks: this.words,
+    from: 0,
+    length: 0,
+  };
 
-  constructor(index: LineIndex, shape: Shape) {
-    this.#index = index;
-    this.#shape = shape;
+  /** Begins with other lines. */
+  begin(lines: ReadLines): void {
+    this.#lines = lines;
+    this.#text = lines.text;
+    this.#textOffset = lines.offset;
+    this.words = lines.found.records;
+    this.chain.blocks = lines.found.chains;
+    this.#hashes.clear();
+    this.#models = [];
+    this.#modelLine = -1;
   }
 
-  /** False if the line has a fault, or must be parsed to see that it has none. */
-  take(line: RawLine): boolean {
-    this.#line = line;
-    if (!this.#isFaultless()) return false;
-    const [idStart, idEnd] = this.#rangeOf(FIELD.customId);
-    const encoding = line.encoding === 'ascii' ? 'latin1' : 'utf8';
-    this.customId = line.bytes.toString(encoding, idStart + 1, idEnd - 1);
-    this.#takeModel();
-    this.inputs = this.#shape.rule.countsInputs ? this.#countInputs() : 0;
-    this.#takeMembers();
-    return true;
+  /** Takes a line of the usual shape. */
+  take(line: number): this {
+    const { words, chain } = this;
+    const at = line * RECORD_WORDS;
+    this.#at = at;
+    this.idHashAt = at + RECORD.idHash;
+    const start = this.#word(RECORD.start);
+    this.offset = this.#textOffset + start;
+    this.length = this.#word(RECORD.end) - start;
+    this.inputs = this.#word(RECORD.inputs);
+    chain.from = words[at + RECORD.chainAt] ?? 0;
+    chain.length = words[at + RECORD.chainLength] ?? 0;
+    const isHashed = this.#word(RECORD.systemEnd) === 0;
+    this.prefixHash = isHashed ? this.#word(RECORD.prefixHash) : this.#hashOfSystem();
+    const modelLine = this.#word(RECORD.modelLine);
+    if (modelLine !== this.#modelLine) this.#takeModel(modelLine);
+    return this;
   }
 
-  prefixHash(): number {
-    const hasText = this.#firstByteOf(FIELD.instructions) === QUOTE;
-    const second = hasText ? FIELD.instructions : FIELD.inputSystem;
-    const field = this.#has(FIELD.messagesSystem) ? FIELD.messagesSystem : second;
-    if (!this.#has(field)) return 0;
-    return this.#contentHash(this.#line.bytes, this.#rangeOf(field), this.#index.digestOf(field));
+  customId(): string {
+    return this.#text.toString('utf8', this.#word(RECORD.idStart), this.#word(RECORD.idEnd));
   }
 
-  /** One by one: a loop over their names takes longer. */
-  #takeMembers(): void {
-    const { body } = this;
-    body.tools = this.#isPresent(FIELD.tools) || null;
-    body.instructions = this.#isPresent(FIELD.instructions) || null;
-    body.messages = this.#isPresent(FIELD.messages) || null;
-    body.input = this.#isPresent(FIELD.input) || null;
-    body.prompt = this.#isPresent(FIELD.prompt) || null;
+  #takeModel(line: number): void {
+    const [from, to] = [this.#word(RECORD.modelStart), this.#word(RECORD.modelEnd)];
+    this.model = this.#models[line] ??= this.#text.toString('utf8', from, to);
+    this.#modelLine = line;
   }
 
-  #isFaultless(): boolean {
-    const { rule, required, url } = this.#shape;
-    return (
-      this.#isText(FIELD.url, url) &&
-      this.#isWithin(FIELD.customId, MAX_CUSTOM_ID_BYTES) &&
-      this.#isWithin(FIELD.model, MAX_MODEL_BYTES) &&
-      required.every((field) => this.#isPresent(field)) &&
-      this.#firstByteOf(FIELD.stream) !== LETTER_T &&
-      !(rule.answersAudio && this.#isPresent(FIELD.streamFormat))
-    );
+  #hashOfSystem(): number {
+    const equal = this.#word(RECORD.systemEqual);
+    const known = this.#hashes.get(equal);
+    if (known !== undefined) return known;
+    const range = [this.#word(RECORD.systemStart), this.#word(RECORD.systemEnd)] as const;
+    const digest = this.#lines?.found.digestOf(range) ?? 0;
+    const hash = this.#hashContent(this.#text, range, digest);
+    this.#hashes.set(equal, hash);
+    return hash;
   }
 
-  /** Whether a string has 1 to `maxBytes` bytes. It has no more characters than those. */
-  #isWithin(field: Field, maxBytes: number): boolean {
-    const [start, end] = this.#rangeOf(field);
-    const length = end - start - QUOTES;
-    return length > 0 && length <= maxBytes;
-  }
-
-  #takeModel(): void {
-    if (this.#isText(FIELD.model, this.#modelJson)) return;
-    const [start, end] = this.#rangeOf(FIELD.model);
-    this.#modelJson = Buffer.from(this.#line.bytes.subarray(start, end));
-    this.model = this.#modelJson.toString('utf8', 1, end - start - 1);
-  }
-
-  /** A text or an array of tokens is one input; an array of these counts each element. */
-  #countInputs(): number {
-    if (this.#firstByteOf(FIELD.input) !== OPEN_BRACKET) return 1;
-    const { bytes } = this.#line;
-    const [start] = this.#rangeOf(FIELD.input);
-    const first = bytes[skipBlanks(bytes, start + 1)] ?? 0;
-    return first === MINUS || (first >= ZERO && first <= NINE) ? 1 : this.#index.inputCount;
-  }
-
-  #has(field: Field): boolean {
-    return this.#index.endOf(field) > 0;
-  }
-
-  /** Whether the field is there and not null. */
-  #isPresent(field: Field): boolean {
-    return this.#has(field) && this.#firstByteOf(field) !== LETTER_N;
-  }
-
-  /** Of a field's value; 0 if it is absent. */
-  #firstByteOf(field: Field): number {
-    if (!this.#has(field)) return 0;
-    return this.#line.bytes[this.#line.start + this.#index.startOf(field)] ?? 0;
-  }
-
-  /** Whether a field is this JSON text. A native comparison costs as much as a loop over a hundred bytes. */
-  #isText(field: Field, json: Buffer): boolean {
-    const [start, end] = this.#rangeOf(field);
-    if (end - start !== json.length) return false;
-    const { bytes } = this.#line;
-    for (let i = 0; i < json.length; i++) if (bytes[start + i] !== json[i]) return false;
-    return true;
-  }
-
-  /** Positions in the bytes of the line. */
-  #rangeOf(field: Field): [number, number] {
-    const { start } = this.#line;
-    return [start + this.#index.startOf(field), start + this.#index.endOf(field)];
+  #word(word: number): number {
+    return this.words[this.#at + word] ?? 0;
   }
 }

@@ -17,10 +17,8 @@ interface LineBytes {
 
 type Members = Readonly<Record<string, unknown>>;
 
-const ABSENT = -1;
 /** Longer arrays are not remembered. */
 const MAX_REPEATED = 64 * 1024;
-const COLON = 0x3a;
 const BODY = Buffer.from('body');
 /** Members that come before the prompt of a request, whatever their place in the body. */
 const LEADING = ['tools', 'instructions'] as const;
@@ -34,8 +32,7 @@ const NAMES: ReadonlyMap<string, Buffer> = new Map(
  * A function that finds the raw bytes of `tools`, `instructions`, and `messages`, `input` or `prompt` in a
  * line that has passed validation (docs/design/batch-path.md#order-of-sending). The bytes only serve to
  * compare prompts, so they may go beyond the last of these members, up to the end of the line: finding its
- * end would double the cost. Repeated members may be found in another place than `JSON.parse` finds them,
- * and so may a prompt behind a nested member of the same name.
+ * end would double the cost. Repeated members may be found in another place than `JSON.parse` finds them.
  *
  * @param minBytes the prompt of a shorter line is not looked for, and has no ranges
  */
@@ -49,8 +46,6 @@ export function createPromptFinder(
 class PromptFinder {
   readonly #minBytes: number;
   readonly #found: { bytes: Buffer; ranges: number[] } = { bytes: Buffer.alloc(0), ranges: [] };
-  /** Where the key of the prompt was in the latest line, counted from its start: most lines look alike. */
-  #keyAt = 0;
   readonly #tools = new RepeatedArray();
 
   constructor(minBytes: number) {
@@ -63,22 +58,16 @@ class PromptFinder {
     found.ranges.length = 0;
     if (line.end - line.start < this.#minBytes) return found;
     const main = MAIN.find((name) => isPresent(body[name]));
-    if (main !== undefined && !LEADING.some((name) => isPresent(body[name]))) {
-      const known = valueAt(line, this.#keyAt, nameOf(main));
-      if (known === ABSENT) this.#keyAt = this.#walk(line, [main]) - line.start;
-      else found.ranges.push(known, line.end);
-    } else {
-      const wanted = [...LEADING, ...MAIN.filter((name) => name === main)];
-      this.#walk(
-        line,
-        wanted.filter((name) => isPresent(body[name])),
-      );
-    }
+    const wanted = [...LEADING, ...MAIN.filter((name) => name === main)];
+    this.#walk(
+      line,
+      wanted.filter((name) => isPresent(body[name])),
+    );
     return found;
   }
 
-  /** Finds the wanted members in the line. Returns where the key of the last one found begins. */
-  #walk({ bytes, start, end }: LineBytes, wanted: string[]): number {
+  /** Finds the wanted members in the line. */
+  #walk({ bytes, start, end }: LineBytes, wanted: string[]): void {
     const { ranges } = this.#found;
     const inLine = new MemberWalk(bytes, skipBlanks(bytes, start), end);
     while (inLine.next()) if (inLine.isNamed(BODY)) break;
@@ -93,18 +82,7 @@ class PromptFinder {
       ranges[2 * index] = valueStart;
       ranges[2 * index + 1] = isLast ? end : inBody.valueEnd;
     }
-    return inBody.keyOpen;
   }
-}
-
-/** Where the value of the member begins whose key is at `keyAt` of a line; {@link ABSENT} if it is not there. */
-function valueAt({ bytes, start, end }: LineBytes, keyAt: number, name: Buffer): number {
-  const open = start + keyAt;
-  const close = open + name.length + 1;
-  if (close >= end || bytes[open] !== QUOTE || bytes[close] !== QUOTE) return ABSENT;
-  if (!isKey(bytes, [open, close], name)) return ABSENT;
-  const colon = skipBlanks(bytes, close + 1);
-  return bytes[colon] === COLON ? skipBlanks(bytes, colon + 1) : ABSENT;
 }
 
 function nameOf(member: string): Buffer {

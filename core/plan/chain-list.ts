@@ -16,13 +16,14 @@ class NumberList {
     this.length++;
   }
 
-  /** Adds the first `count` of `values`. */
-  append(values: Uint32Array, count: number): void {
-    for (let from = 0; from < count;) {
+  /** Adds `count` of `values` from `first` on. */
+  append(values: Uint32Array, first: number, count: number): void {
+    const end = first + count;
+    for (let from = first; from < end;) {
       const at = this.length & (PAGE_NUMBERS - 1);
       if (at === 0) this.#pages.push(new Uint32Array(PAGE_NUMBERS));
       const page = this.#pages[this.length >>> PAGE_BITS];
-      const taken = Math.min(count - from, PAGE_NUMBERS - at);
+      const taken = Math.min(end - from, PAGE_NUMBERS - at);
       // Chains are short: a native copy costs more to begin than this loop.
       if (page !== undefined) for (let i = 0; i < taken; i++) page[at + i] = values[from + i] ?? 0;
       from += taken;
@@ -56,11 +57,11 @@ export class ChainList {
   }
 
   /** Adds the chain of the next line. */
-  push({ blocks, length }: PrefixChain): void {
+  push({ blocks, from, length }: PrefixChain): void {
     const line = this.#lines++;
     if (length === 0 && this.#first === -1) return;
     if (this.#first === -1) this.#first = line;
-    this.#blocks.append(blocks, length);
+    this.#blocks.append(blocks, from, length);
     this.#ends.push(this.#blocks.length);
   }
 

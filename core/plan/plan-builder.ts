@@ -1,8 +1,7 @@
-import type { PromptBytes } from '../openai/prompt-bytes';
 import { ChainList } from './chain-list';
 import { encodePlanEntry, PLAN_ENTRY_BYTES, type PlanEntry } from './plan-entry';
 import { planOrder } from './plan-order';
-import type { ChainReader } from './prefix-chain';
+import type { PrefixChain } from './prefix-chain';
 import { encodeRuns } from './runs';
 
 const FIRST_BYTES = 64 * PLAN_ENTRY_BYTES;
@@ -14,8 +13,8 @@ const HASH_AT = 12;
 /** Collects the plan entries of one model, 16 bytes each; entries arrive in input order. */
 export interface PlanBuilder {
   readonly count: number;
-  /** Adds a request. Its prompt is read before this returns. */
-  add(entry: PlanEntry, prompt: PromptBytes): void;
+  /** Adds a request with the chain of its prompt, which is copied. */
+  add(entry: PlanEntry, chain: PrefixChain): void;
   /** Sorts the plan. Nothing may be added after it. */
   build(): BuiltPlan;
 }
@@ -28,25 +27,20 @@ export interface BuiltPlan {
   readonly runs: Buffer | null;
 }
 
-/** An empty {@link PlanBuilder}. Builders may share a reader, which holds one chain. */
-export function createPlanBuilder(readChain: ChainReader): PlanBuilder {
-  return new PagedPlan(readChain);
+/** An empty {@link PlanBuilder}. */
+export function createPlanBuilder(): PlanBuilder {
+  return new PagedPlan();
 }
 
 class PagedPlan implements PlanBuilder {
   count = 0;
   readonly #pages: Buffer[] = [];
   readonly #chains = new ChainList();
-  readonly #readChain: ChainReader;
 
-  constructor(readChain: ChainReader) {
-    this.#readChain = readChain;
-  }
-
-  add(entry: PlanEntry, prompt: PromptBytes): void {
+  add(entry: PlanEntry, chain: PrefixChain): void {
     const at = (this.count % PAGE_ENTRIES) * PLAN_ENTRY_BYTES;
     encodePlanEntry(this.#pageFor(at), at, entry);
-    this.#chains.push(this.#readChain(prompt));
+    this.#chains.push(chain);
     this.count++;
   }
 

@@ -18,8 +18,9 @@ const PRIME_2 = 0x85ebca77 | 0;
  * server and nothing else.
  */
 export interface PrefixChain {
-  /** Valid up to `length`, and until the next prompt is read. */
+  /** Those of the prompt are `length` blocks from `from` on. They are valid until the next prompt is read. */
   readonly blocks: Uint32Array;
+  readonly from: number;
   /** Whole blocks of the prompt, at most 256; a shorter rest is not recorded. */
   readonly length: number;
 }
@@ -39,6 +40,7 @@ export function createChainReader(): ChainReader {
 
 class BufferedChain implements PrefixChain {
   readonly blocks = new Uint32Array(MAX_BLOCKS);
+  readonly from = 0;
   length = 0;
   /** Of the buffer that the latest prompt was in. A new view for each line costs more than its hashes. */
   #view: DataView = new DataView(new ArrayBuffer(0));

@@ -3,10 +3,13 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import path from 'node:path';
 import fc from 'fast-check';
 import { createJsonCheck, type JsonLimits } from '../../../core/openai/json-check';
+import { createIdHasher } from '../../../core/openai/id-hash';
 import {
   createLineIndex,
-  FIELD,
-  type Field,
+  MAX_TEXT_BYTES,
+  RECORD,
+  RECORD_WORDS,
+  type IndexRules,
   type LineIndex,
 } from '../../../core/openai/line-index';
 import { createLineScanner, type ScanRules } from '../../../core/openai/line-scanner';
@@ -19,7 +22,7 @@ const INDEX = createLineIndex()!;
 /** Lines of a file of the property. */
 const MAX_LINES = 20;
 
-/** Everything that a scanner reports, in order, with the bytes of the prompts. */
+/** Everything that a scanner reports, in order, with the chains of the prompts. */
 function reports(chunks: readonly Buffer[], rules: ScanRules, index: LineIndex | null): unknown[] {
   const found: unknown[] = [];
   const scanner = createLineScanner({
@@ -28,11 +31,9 @@ function reports(chunks: readonly Buffer[], rules: ScanRules, index: LineIndex |
     seed: 7,
     index,
     sink: {
-      request: ({ prompt: { bytes, ranges }, ...request }) => {
-        const texts: string[] = [];
-        for (let i = 0; i < ranges.length; i += 2)
-          texts.push(bytes.toString('latin1', ranges[i], ranges[i + 1]));
-        found.push({ ...request, texts });
+      request: ({ offset, length, prefixHash, model, fileId, chain }) => {
+        const blocks = [...chain.blocks.subarray(chain.from, chain.from + chain.length)];
+        found.push({ offset, length, prefixHash, model, fileId, blocks });
       },
       fault: (error) => void found.push(error),
     },
@@ -72,29 +73,62 @@ const anyFile = anyRules.chain((rules) =>
   ),
 );
 
+const INDEX_RULES: IndexRules = {
+  url: Buffer.from(`"${RULES.endpoint}"`),
+  required: ['messages'],
+  countsInputs: false,
+  answersAudio: false,
+  maxLineBytes: RULES.maxLineBytes,
+  json: LIMITS,
+  seed: 7,
+};
+
+/** The records of the lines of a text, and where the index has stopped. */
+function recordsOf(text: string, rules: Partial<IndexRules> = {}) {
+  const { count, bytes, records } = INDEX.read(Buffer.from(text), { ...INDEX_RULES, ...rules })!;
+  const list = Array.from({ length: count }, (_, i) => {
+    return records.slice(i * RECORD_WORDS, (i + 1) * RECORD_WORDS);
+  });
+  return { list, bytes };
+}
+
 /** Whether the index knows the fields of a line without parsing it. */
-function isIndexed(text: string | Buffer, limits = LIMITS): boolean {
-  const bytes = Buffer.from(text as string);
-  return INDEX.read(bytes, [0, bytes.length], limits);
+function isIndexed(text: string, json = LIMITS): boolean {
+  const { list } = recordsOf(text, { json, maxLineBytes: 1 << 24 });
+  return list.length === 1 && list[0]![RECORD.isUsual] === 1;
 }
 
 describe('the index of a line', () => {
-  it('knows where the fields of a request are', () => {
-    const body = { model: 'm', messages: [{ content: 'é', role: 'system' }], tools: [{ a: [1] }] };
-    const text = `x ${line({ custom_id: 'id' }, body)} x`;
-    const bytes = Buffer.from(text);
-    expect(INDEX.read(bytes, [1, bytes.length - 1], LIMITS)).toBe(true);
-    const valueOf = (field: Field): unknown => {
-      const json = bytes.subarray(1 + INDEX.startOf(field), 1 + INDEX.endOf(field)).toString();
-      return JSON.parse(json) as unknown;
-    };
-    expect(valueOf(FIELD.customId)).toBe('id');
-    expect(valueOf(FIELD.url)).toBe(RULES.endpoint);
-    expect(valueOf(FIELD.model)).toBe('m');
-    expect(valueOf(FIELD.messages)).toEqual(body.messages);
-    expect(valueOf(FIELD.messagesSystem)).toBe('é');
-    expect(valueOf(FIELD.tools)).toEqual(body.tools);
-    expect(INDEX.endOf(FIELD.input)).toBe(0);
+  it('knows where the fields of a request are, and its hashes', () => {
+    const content = 'Be brief. '.repeat(9);
+    const body = { model: 'é', messages: [{ content, role: 'system' }, ...[]] };
+    const lines = ['{}', line({ custom_id: 'id-1' }, body), '', line({}, { model: 'é' })];
+    const { list, bytes } = recordsOf(lines.join('\n'));
+    const text = Buffer.from(lines.join('\n'));
+    expect(bytes).toBe(text.length);
+    expect(list.map((words) => words[RECORD.isUsual])).toEqual([0, 1, 0, 1]);
+    const [, record, blank, last] = list;
+    const textOf = (from: number, to: number) => text.toString('utf8', record![from], record![to]);
+    expect(textOf(RECORD.start, RECORD.end)).toBe(lines[1]);
+    expect(textOf(RECORD.idStart, RECORD.idEnd)).toBe('id-1');
+    expect(textOf(RECORD.modelStart, RECORD.modelEnd)).toBe('é');
+    expect(textOf(RECORD.systemStart, RECORD.systemEnd)).toBe(JSON.stringify(content));
+    expect([blank![RECORD.start], blank![RECORD.end]]).toEqual(
+      [3, 3].map((n) => n + record![1]! - 2),
+    );
+    expect([record, last].map((words) => words![RECORD.modelLine])).toEqual([1, 1]);
+    expect(last![RECORD.prefixHash]).toBe(0);
+  });
+
+  it('hashes ids as the hasher for parsed ids does', () => {
+    const hash = createIdHasher(INDEX_RULES.seed);
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' }), (id) => {
+        fc.pre(!JSON.stringify(id).includes('\\'));
+        const { list } = recordsOf(line({ custom_id: id }));
+        expect(list[0]!.subarray(RECORD.idHash, RECORD.idHash + 3)).toEqual(hash(id));
+      }),
+    );
   });
 
   it.each<[string, string]>([
@@ -103,6 +137,7 @@ describe('the index of a line', () => {
     ['an escape in a custom_id', line({ custom_id: 'a"' })],
     ['an escape in a role', line().replace('"user"', '"us\\u0065r"')],
     ['another method', line({ method: 'GET' })],
+    ['another url', line({ url: '/v1/chat/completion' })],
     ['a repeated member', line().replace('{', '{"url":"/v1/other",')],
     ['a repeated content', line().replace('"content"', '"content":"","content"')],
     ['a system message without text', line({}, { messages: [{ role: 'system', content: {} }] })],
@@ -135,27 +170,64 @@ describe('the index of a line', () => {
 
   it('does not take bytes of an earlier line for those of a shorter one', () => {
     const whole = line({}, { user: 'x'.repeat(100) });
-    for (let length = 0; length < whole.length; length++) {
+    for (let length = 1; length < whole.length; length++) {
       expect(isIndexed(whole)).toBe(true);
       expect(isIndexed(whole.slice(0, length))).toBe(false);
     }
   });
 
-  it('reads several lines of the same bytes, and changed bytes after a release', () => {
-    const lines = [line({ custom_id: 'a' }), '{"cut', line({ custom_id: 'bc' })];
-    const bytes = Buffer.from(lines.join('\n'));
-    const starts = [0, 1, 2].map((i) => lines.slice(0, i).join('\n').length + (i > 0 ? 1 : 0));
-    const read = (i: number) => {
-      const start = starts[i]!;
-      const isRead = INDEX.read(bytes, [start, start + lines[i]!.length], LIMITS);
-      const [from, to] = [INDEX.startOf(FIELD.customId), INDEX.endOf(FIELD.customId)];
-      return isRead ? bytes.toString('latin1', start + from, start + to) : null;
-    };
-    expect([2, 0, 1, 0, 2].map(read)).toEqual(['"bc"', '"a"', null, '"a"', '"bc"']);
-    INDEX.release();
-    bytes.write(' ', 0);
-    expect([0, 2].map(read)).toEqual([null, '"bc"']);
-    INDEX.release();
+  it('finds each fault of a string at each of its places', () => {
+    const pieces = ['a', '\\\\', '\\"', '\\u00e9', '\\n', '\\/'];
+    const bad = ['\\x', '\\u12g4', '\t', '\\\t', '\\U0000', '\\u"123'];
+    const textOf = (content: string) => line().replace('"hi"', `"${content}"`);
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 400, size: 'max' }),
+        fc.constantFrom(...bad),
+        fc.nat(400),
+        (good, fault, at) => {
+          const worse = [...good.slice(0, at), fault, ...good.slice(at)];
+          const [text, other] = [good, worse].map((list) => textOf(list.join('')));
+          expect(isIndexed(text!)).toBe(true);
+          expect(isIndexed(other!)).toBe(false);
+          expect(() => JSON.parse(other!) as unknown).toThrow();
+        },
+      ),
+    );
+  });
+
+  it('finds long texts that are equal, and none that are not', () => {
+    const prompt = 'Be brief. '.repeat(60);
+    const at = (i: number) => prompt.slice(0, i) + '_' + prompt.slice(i + 1);
+    const prompts = [
+      prompt,
+      `${prompt}.`,
+      prompt.slice(1),
+      at(0),
+      at(300),
+      at(599),
+      prompt,
+      at(300),
+    ];
+    const lines = prompts.map((content) => line({}, { messages: [{ role: 'system', content }] }));
+    const equal = recordsOf(lines.join('\n')).list.map((words) => words[RECORD.systemEqual]);
+    const first = prompts.map((one) => equal[prompts.indexOf(one)]);
+    // Texts that begin alike share an entry, so an equal one may be missed.
+    equal.forEach((number, i) => expect([first[i], equal[i]]).toContain(number));
+    expect(new Set(equal.slice(0, 6)).size).toBe(6);
+    const twice = recordsOf([lines[0], lines[3], lines[0]].join('\n')).list;
+    expect(twice[2]![RECORD.systemEqual]).toBe(twice[0]![RECORD.systemEqual]);
+  });
+
+  it('stops after 64 KiB of lines that must be parsed, and when it has no room for records', () => {
+    const odd = '[1]\n'.repeat(20_000);
+    expect(recordsOf(odd).bytes).toBeLessThan(64 * 1024);
+    expect(recordsOf(odd).list.length * 4).toBe(recordsOf(odd).bytes);
+    const usual = `${line()}\n`;
+    const many = recordsOf(usual.repeat(Math.floor(MAX_TEXT_BYTES / usual.length)));
+    expect(many.list.length * usual.length).toBe(many.bytes);
+    expect(many.bytes).toBeLessThan(MAX_TEXT_BYTES - usual.length);
+    expect(many.list.every((words) => words[RECORD.isUsual] === 1)).toBe(true);
   });
 
   it('is compiled from the sources beside it', () => {
@@ -208,6 +280,26 @@ describe('a scanner with an index', () => {
     const expected = [0, 1, 2].map((n) => `${n * length} ${length - 1}`);
     expect(found).toEqual(expected.flatMap((one) => [one, one]));
     expect(scanners.map((scanner) => scanner.end().requests)).toEqual([3, 3]);
+  });
+
+  it('finds all lines of large files, however many are odd', () => {
+    const long = { messages: [{ role: 'system', content: 'é'.repeat(700) }] };
+    const odd = ['', '[]', '{', ' ', line({ custom_id: 'a"' })];
+    const lines = Array.from({ length: 9_000 }, (_, i) => {
+      if (i % 3_000 > 2_000) return odd[i % odd.length]!;
+      return line({ custom_id: `${i % 8_999}` }, i % 2 === 0 ? long : {});
+    });
+    const file = Buffer.from(lines.join('\n'));
+    const expected = reports([file], RULES, null);
+    expect(reports([file], RULES, INDEX)).toEqual(expected);
+    expect(reports(chunksOf(file, [0.1, 0.5, 0.7]), RULES, INDEX)).toEqual(expected);
+  });
+
+  it('takes lines with bad UTF-8 one by one', () => {
+    const good = Buffer.from(`${line({ custom_id: 'a' })}\n`);
+    const bad = Buffer.from(`${line({ custom_id: 'é' })}\n`, 'latin1');
+    const file = Buffer.concat([good, bad, good, bad]);
+    expect(reports([file], RULES, INDEX)).toEqual(reports([file], RULES, null));
   });
 
   it('parses no line of the usual shape', () => {

@@ -19,7 +19,7 @@ function order(lines: readonly Line[]) {
   const chains = new ChainList();
   for (const line of lines) {
     const chain = chainOf(line);
-    chains.push({ blocks: Uint32Array.from(chain), length: chain.length });
+    chains.push({ blocks: Uint32Array.from(chain), from: 0, length: chain.length });
   }
   const { entries, marks } = planOrder(lines.length, (i) => lines[i]!.hash, chains);
   const places = entries === null ? lines.map((_, i) => i) : [...entries];

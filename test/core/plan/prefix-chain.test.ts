@@ -84,7 +84,7 @@ describe('a list of chains', () => {
       fc.property(fc.array(chain), (chains) => {
         const list = new ChainList();
         for (const blocks of chains) {
-          list.push({ blocks: Uint32Array.from(blocks), length: blocks.length });
+          list.push({ blocks: Uint32Array.from([0, ...blocks]), from: 1, length: blocks.length });
         }
         expect(list.isEmpty).toBe(chains.every(({ length }) => length === 0));
         const found = chains.map((_, line) =>
@@ -98,7 +98,7 @@ describe('a list of chains', () => {
   it('grows beyond its first page', () => {
     const list = new ChainList();
     const blocks = Uint32Array.from({ length: 200 }, (_, i) => i);
-    for (let line = 0; line < 500; line++) list.push({ blocks, length: line % 201 });
+    for (let line = 0; line < 500; line++) list.push({ blocks, from: 0, length: line % 201 });
     expect(list.lengthOf(499)).toBe(97);
     expect(list.blockOf(499, 96)).toBe(96);
     expect(list.blockOf(401, 199)).toBe(199);

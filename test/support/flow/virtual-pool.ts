@@ -76,7 +76,7 @@ export class ControlledPool implements Pool {
       isStatic: false,
       guard: new HarmGuard(),
       prefixes: new PrefixIndex(0),
-      readChain: () => ({ blocks: new Uint32Array(0), length: 0 }),
+      readChain: () => ({ blocks: new Uint32Array(0), from: 0, length: 0 }),
       loadBound: LOAD_BOUND,
       ports: {
         ...{ now, defer },
