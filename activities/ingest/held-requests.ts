@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ScannedRequest } from '../../core/openai/line-scanner';
+import type { ScannedRequest } from '../../core/openai/scan-sink';
 import type { InputFile, InputFiles } from '../../core/plan/input-files';
 import type { Ingestion } from './deps';
 import type { PlanCollector } from './plan-collector';

@@ -1,4 +1,4 @@
-import type { ScannedRequest } from '../../core/openai/line-scanner';
+import type { ScannedRequest } from '../../core/openai/scan-sink';
 import type { ModelMap } from '../../core/plan/model-map';
 import { createPlanBuilder, type PlanBuilder } from '../../core/plan/plan-builder';
 import { safeModelNames } from '../../core/names/safe-model';

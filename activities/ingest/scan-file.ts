@@ -1,7 +1,7 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createInputErrors, type InputErrors } from '../../core/openai/input-errors';
 import type { LineRules } from '../../core/openai/line-check';
-import type { ScanSink } from '../../core/openai/line-scanner';
+import type { ScanSink } from '../../core/openai/scan-sink';
 import { pause } from '../runtime/pause';
 import type { IngestDeps, Ingestion } from './deps';
 import type { InputFiles } from '../../core/plan/input-files';

@@ -2,12 +2,8 @@ import { randomInt } from 'node:crypto';
 import { isAscii, isUtf8 } from 'node:buffer';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import {
-  createLineScanner,
-  type ScanRules,
-  type ScanSink,
-  type ScanTotals,
-} from '../../core/openai/line-scanner';
+import { createLineScanner } from '../../core/openai/line-scanner';
+import type { ScanRules, ScanSink, ScanTotals } from '../../core/openai/scan-sink';
 import type { LineIndex } from '../../core/openai/line-index';
 import type { Heartbeat } from '../runtime/heartbeat';
 

@@ -10,7 +10,9 @@ import { knownEnd, MIN_COMPARED, rememberText } from './known-texts';
  */
 export const FAIL: usize = 0;
 
+/** Begins and ends strings. */
 export const QUOTE: u32 = 0x22;
+/** The first of the ten digits. */
 export const DIGIT_ZERO: u32 = 0x30;
 /** Turns an ASCII letter into its lower case. */
 export const LOWER: u32 = 0x20;

@@ -44,7 +44,7 @@ export function rememberText(from: usize, end: usize): void {
  * Whether two texts have the same `length` bytes, of which there are at least 64. It reads no further than 64 bytes behind
  * the first difference.
  */
-export function areEqual(a: usize, b: usize, length: usize): bool {
+function areEqual(a: usize, b: usize, length: usize): bool {
   const last = length - 64;
   for (let at: usize = 0; at < last; at += 64) if (differ(a + at, b + at)) return false;
   return !differ(a + last, b + last);

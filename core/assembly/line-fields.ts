@@ -22,9 +22,11 @@ import { firstEqual, MIN_COMPARED } from './known-texts';
 
 /** Fields, by the number of their name in the table (core/openai/line-index.ts writes it). */
 export const CUSTOM_ID: i32 = 0;
-export const METHOD: i32 = 1;
+const METHOD: i32 = 1;
+/** See {@link CUSTOM_ID}. */
 export const URL: i32 = 2;
-export const BODY: i32 = 3;
+const BODY: i32 = 3;
+/** Fields of `body` begin with this one. */
 export const MODEL: i32 = 4;
 export const MESSAGES: i32 = 5;
 export const INPUT: i32 = 6;

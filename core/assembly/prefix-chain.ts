@@ -7,8 +7,9 @@ const PRIME_2: u32 = 0x85ebca77;
 /** A block that spans two ranges. */
 const JOINED: usize = 3584;
 
-/** Where the blocks of the prompt are stored, and how many they are. */
+/** Where the blocks of the prompt are stored. */
 let blocks: usize = 0;
+/** How many there are. */
 export let chainLength: u32 = 0;
 
 let hash: u32 = 0;

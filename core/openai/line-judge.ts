@@ -7,7 +7,7 @@ import { createJsonGuard } from './json-check';
 import { lineOverLimit } from './json-limits';
 import { isJsonObject } from './json-object';
 import { checkLine, type CheckedLine } from './line-check';
-import type { ScanRules, ScanSink, ScanTotals } from './line-scanner';
+import type { ScanRules, ScanSink, ScanTotals } from './scan-sink';
 import type { LineConsumer, RawLine } from './line-splitter';
 import type { PlainRequest } from './plain-request';
 import { createPromptFinder } from './prompt-bytes';

@@ -1,7 +1,7 @@
 import type { PrefixChain } from '../plan/prefix-chain';
 import { createContentHasher } from './content-hash';
 import { endpointRule } from './endpoints';
-import type { ScannedRequest, ScanRules } from './line-scanner';
+import type { ScannedRequest, ScanRules } from './scan-sink';
 import {
   isField,
   MAX_URL_BYTES,

@@ -12,7 +12,8 @@ import {
   type IndexRules,
   type LineIndex,
 } from '../../../core/openai/line-index';
-import { createLineScanner, type ScanRules } from '../../../core/openai/line-scanner';
+import { createLineScanner } from '../../../core/openai/line-scanner';
+import type { ScanRules } from '../../../core/openai/scan-sink';
 import { ENDPOINTS, requestLine } from './request-lines';
 import { line, RULES, scan } from './scan';
 

@@ -1,12 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { InputError } from '../../../core/openai/input-errors';
-import {
-  createLineScanner,
-  type LineScanner,
-  type ScannedRequest,
-  type ScanRules,
-  type ScanTotals,
-} from '../../../core/openai/line-scanner';
+import { createLineScanner, type LineScanner } from '../../../core/openai/line-scanner';
+import type { ScannedRequest, ScanRules, ScanTotals } from '../../../core/openai/scan-sink';
 
 export const RULES: ScanRules = {
   endpoint: '/v1/chat/completions',
