@@ -7,6 +7,7 @@
  */
 import { storeIdHash } from './id-hash';
 import { byteAt, FAIL } from './json-strings';
+import { blanksEnd } from './json-values';
 import { forgetModels, lineOfModel } from './known-models';
 import { forgetTexts } from './known-texts';
 import { CUSTOM_ID, endOf, equalOf, fieldsEnd, MODEL, NAMES, startOf } from './line-fields';
@@ -20,8 +21,8 @@ export { setRules } from './line-rules';
 const START: usize = 0;
 /** Position after the line, without CR and LF. In the record of a line that must be parsed, position of its LF. */
 const END: usize = 4;
-/** 1 for a line of the usual shape; the words below are those of such a line. */
-const IS_USUAL: usize = 8;
+/** The words below are those of a line of the usual shape. */
+const SHAPE: usize = 8;
 /** Between the quotes. */
 const ID_START: usize = 12;
 const ID_END: usize = 16;
@@ -41,6 +42,10 @@ const INPUTS: usize = 60;
 const CHAIN_AT: usize = 64;
 const CHAIN_LENGTH: usize = 68;
 const RECORD_BYTES: usize = 72;
+/** Values of {@link SHAPE}. */
+const OTHER: u32 = 0;
+const USUAL: u32 = 1;
+const BLANK: u32 = 2;
 
 const RECORDS: usize = 32768;
 const MAX_RECORDS: u32 = 4096;
@@ -122,8 +127,9 @@ export function indexLines(
       stop = newline + 1;
     } else {
       const other = newline === FAIL ? newlineFrom(start) : newline;
-      storeOther(record, start, other);
-      odd += <u32>(other - start) + ODD_LINE_BYTES;
+      const isBlank = blanksEnd(start) === other && other - start <= <usize>maxLineBytes;
+      storeOther(record, start, other, isBlank ? BLANK : OTHER);
+      if (!isBlank) odd += <u32>(other - start) + ODD_LINE_BYTES;
       stop = other + 1;
     }
     count++;
@@ -154,16 +160,16 @@ function withoutReturn(start: usize, newline: usize): usize {
   return newline > start && byteAt(newline - 1) === CR ? newline - 1 : newline;
 }
 
-function storeOther(record: usize, start: usize, newline: usize): void {
+function storeOther(record: usize, start: usize, newline: usize, shape: u32): void {
   store<u32>(record, <u32>(start - TEXT), START);
   store<u32>(record, <u32>(newline - TEXT), END);
-  store<u32>(record, 0, IS_USUAL);
+  store<u32>(record, shape, SHAPE);
 }
 
 function storeLine(record: usize, start: usize, lineEnd: usize): void {
   store<u32>(record, <u32>(start - TEXT), START);
   store<u32>(record, <u32>(lineEnd - TEXT), END);
-  store<u32>(record, 1, IS_USUAL);
+  store<u32>(record, USUAL, SHAPE);
   store<u32>(record, <u32>(startOf(CUSTOM_ID) + 1 - TEXT), ID_START);
   store<u32>(record, <u32>(endOf(CUSTOM_ID) - 1 - TEXT), ID_END);
   store<u32>(record, <u32>(startOf(MODEL) + 1 - TEXT), MODEL_START);

@@ -2,6 +2,7 @@ import {
   MAX_TEXT_BYTES,
   RECORD,
   RECORD_WORDS,
+  SHAPE,
   type IndexRules,
   type LineIndex,
 } from './line-index';
@@ -97,10 +98,9 @@ class IndexedScanner {
     let skipped = 0;
     for (let i = 0; i < count; i++) {
       number++;
-      if (records[i * RECORD_WORDS + RECORD.isUsual] === 1) {
-        judge.plain(number, this.#request.take(i));
-        continue;
-      }
+      const shape = records[i * RECORD_WORDS + RECORD.shape];
+      if (shape === SHAPE.usual) judge.plain(number, this.#request.take(i));
+      if (shape !== SHAPE.mustBeParsed) continue;
       const start = records[i * RECORD_WORDS + RECORD.start] ?? 0;
       const end = (records[i * RECORD_WORDS + RECORD.end] ?? 0) + 1;
       splitter.skip(number - 1 - splitter.lines, start - skipped);
@@ -132,7 +132,7 @@ class IndexedScanner {
     const { index, rules } = this.#options;
     const text = bytes.subarray(start, end);
     const found = index.read(text, rules);
-    if (found?.records[RECORD.isUsual] !== 1) return false;
+    if (found?.records[RECORD.shape] !== SHAPE.usual) return false;
     this.#request.begin({ found, text, offset });
     return true;
   }

@@ -48,8 +48,8 @@ export const RECORD = {
   start: 0,
   /** Without the line end. For a line that must be parsed, the position of its line feed. */
   end: 1,
-  /** 1 for a line of the usual shape. If it is 0, the line must be parsed, and the words below have no meaning. */
-  isUsual: 2,
+  /** One of {@link SHAPE}. The words below have a meaning for the usual one only. */
+  shape: 2,
   /** Between the quotes. */
   idStart: 3,
   idEnd: 4,
@@ -71,6 +71,9 @@ export const RECORD = {
   chainLength: 17,
 } as const;
 export const RECORD_WORDS = 18;
+
+/** Shapes of lines. */
+export const SHAPE = { mustBeParsed: 0, usual: 1, blank: 2 } as const;
 
 /** The numbers of members in the program. */
 const FIELDS = { messages: 5, input: 6, prompt: 7, images: 12, voice: 13 } as const;

@@ -96,7 +96,7 @@ function recordsOf(text: string, rules: Partial<IndexRules> = {}) {
 /** Whether the index knows the fields of a line without parsing it. */
 function isIndexed(text: string, json = LIMITS): boolean {
   const { list } = recordsOf(text, { json, maxLineBytes: 1 << 24 });
-  return list.length === 1 && list[0]![RECORD.isUsual] === 1;
+  return list.length === 1 && list[0]![RECORD.shape] === 1;
 }
 
 describe('the index of a line', () => {
@@ -107,7 +107,7 @@ describe('the index of a line', () => {
     const { list, bytes } = recordsOf(lines.join('\n'));
     const text = Buffer.from(lines.join('\n'));
     expect(bytes).toBe(text.length);
-    expect(list.map((words) => words[RECORD.isUsual])).toEqual([0, 1, 0, 1]);
+    expect(list.map((words) => words[RECORD.shape])).toEqual([0, 1, 2, 1]);
     const [, record, blank, last] = list;
     const textOf = (from: number, to: number) => text.toString('utf8', record![from], record![to]);
     expect(textOf(RECORD.start, RECORD.end)).toBe(lines[1]);
@@ -228,7 +228,7 @@ describe('the index of a line', () => {
     const many = recordsOf(usual.repeat(Math.floor(MAX_TEXT_BYTES / usual.length)));
     expect(many.list.length * usual.length).toBe(many.bytes);
     expect(many.bytes).toBeLessThan(MAX_TEXT_BYTES - usual.length);
-    expect(many.list.every((words) => words[RECORD.isUsual] === 1)).toBe(true);
+    expect(many.list.every((words) => words[RECORD.shape] === 1)).toBe(true);
   });
 
   it('is compiled from the sources beside it', () => {
