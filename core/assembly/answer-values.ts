@@ -13,8 +13,7 @@ export const FAIL: usize = 0;
 export const QUOTE: u32 = 0x22;
 export const OPEN_BRACE: u32 = 0x7b;
 export const CLOSE_BRACE: u32 = 0x7d;
-export const OPEN_BRACKET: u32 = 0x5b;
-export const CLOSE_BRACKET: u32 = 0x5d;
+const OPEN_BRACKET: u32 = 0x5b;
 /** Begins an escape. */
 export const BACKSLASH: u32 = 0x5c;
 
