@@ -18,7 +18,8 @@ const SETTINGS = {
 const MIN_HEADROOM = 3;
 /** What is required beside these two. */
 const BOUNDS = {
-  'graphile-worker': { unit: 'x', must: 2, aim: 5 },
+  'Go batch-gateway': { unit: 'x', must: 1.2, aim: 2 },
+  'graphile-worker': { unit: 'x', must: 3, aim: 6 },
   'undici loop': { unit: 'x', must: 0.8, aim: 1 },
 };
 

@@ -37,6 +37,13 @@ describe('batchWorkflow', () => {
     expect(batch.finalized).toEqual([{ nonce: 'n0', cause: null }]);
   });
 
+  it.concurrent('begins its lanes with chunks of different sizes', async () => {
+    const { batch } = await run('staggered-chunks');
+    everyLineOnce(batch);
+    const first = batch.chunks.slice(0, 4).map(({ from, to }) => to - from);
+    expect(first.sort((a, b) => a - b)).toEqual([94, 182, 256, 309]);
+  });
+
   it.concurrent('records an invalid file and fails without sending anything', async () => {
     const { batch, played } = await run('invalid-file');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });

@@ -41,6 +41,10 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       ],
     }),
   }),
+  // Several lanes, whose first chunks have different sizes.
+  'staggered-chunks': () => ({
+    batch: new FakeBatch({ models: [{ model: 'alpha', entries: 3_000 }] }),
+  }),
   'invalid-file': () => ({ batch: new FakeBatch({ invalid: true }) }),
   'cancel-by-signal': () => {
     const batch = new FakeBatch({ onChunk: untilCancelled });
