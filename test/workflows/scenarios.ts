@@ -22,6 +22,8 @@ export const HELD_ATTEMPTS = 6;
 
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
 
+const alpha = (entries: number) => ({ model: 'alpha', entries });
+
 /** The details of a batch, as operators see them in Temporal's UI. */
 async function detailsOf(handle: WorkflowHandle): Promise<string> {
   const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
@@ -34,17 +36,10 @@ async function detailsOf(handle: WorkflowHandle): Promise<string> {
  */
 export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   completed: () => ({
-    batch: new FakeBatch({
-      models: [
-        { model: 'alpha', entries: 300 },
-        { model: 'beta', entries: 20 },
-      ],
-    }),
+    batch: new FakeBatch({ models: [alpha(300), { model: 'beta', entries: 20 }] }),
   }),
   // Several lanes, whose first chunks have different sizes.
-  'staggered-chunks': () => ({
-    batch: new FakeBatch({ models: [{ model: 'alpha', entries: 3_000 }] }),
-  }),
+  'staggered-chunks': () => ({ batch: new FakeBatch({ models: [alpha(3_000)] }) }),
   'invalid-file': () => ({ batch: new FakeBatch({ invalid: true }) }),
   'cancel-by-signal': () => {
     const batch = new FakeBatch({ onChunk: untilCancelled });
