@@ -15,7 +15,7 @@ const PROBE_TIMEOUT_MS = 2_000;
 const SMALL_YOUNG_MB = 8;
 const WORKER_YOUNG_MB = 16;
 /**
- * V8 starts four threads for collections, whatever the machine has. On two cores they wait for each other and for the main
+ * V8 starts four threads for collections on every machine. On two cores they wait for each other and for the main
  * thread: with one, a worker sends 3 to 5 % more.
  */
 const WORKER_V8_THREADS = 1;

@@ -91,7 +91,7 @@ export class Connection implements ResponseSink {
     return true;
   }
 
-  /** Closes it, whatever it does. Its request gets no further call. */
+  /** Closes the connection, also in the middle of a request, which gets no further call. */
   destroy(): void {
     this.#attempt = null;
     this.#leave();

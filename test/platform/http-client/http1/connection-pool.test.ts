@@ -130,7 +130,7 @@ describe('a pool of connections', () => {
     expect(sockets).toHaveLength(1);
   });
 
-  it('takes bytes that nobody asked for as a reason to close', async () => {
+  it('closes a connection that gets unsolicited bytes', async () => {
     const { port, sockets } = await serve((socket) => socket.write(OK));
     const pool = poolAt(port);
     expect(await send(pool).end).toBe('ok');

@@ -100,7 +100,7 @@ describe('a response', () => {
   it.each([
     ['other protocols', 'SSH-2.0-OpenSSH\r\n'],
     ['another version', 'HTTP/2.0 200 OK\r\n\r\n'],
-    ['a status that is no number', 'HTTP/1.1 abc\r\n\r\n'],
+    ['a status that is not a number', 'HTTP/1.1 abc\r\n\r\n'],
     ['folded fields', head('a: b', ' c')],
     ['a blank before a colon', head('a : b')],
     ['a bare line feed', head('a: b\nc: d')],
@@ -112,7 +112,7 @@ describe('a response', () => {
     ['another protocol after the head', 'HTTP/1.1 101 Switching\r\n\r\n'],
     ['a chunk without a size', `${head('transfer-encoding: chunked')}\r\n`],
     ['a size that is too long', `${head('transfer-encoding: chunked')}${'1'.repeat(14)}\r\n`],
-    ['a size that is no number', `${head('transfer-encoding: chunked')}5x\r\n`],
+    ['a size that is not a number', `${head('transfer-encoding: chunked')}5x\r\n`],
     ['a chunk that is too long', `${head('transfer-encoding: chunked')}2\r\nabc\r\n`],
     ['endless extensions', `${head('transfer-encoding: chunked')}1;${'x'.repeat(65_537)}`],
     ['endless trailers', `${head('transfer-encoding: chunked')}0\r\n${'x: y\r\n'.repeat(11_000)}`],
