@@ -1,6 +1,8 @@
 import type { ObjectStore, PutResult } from '../../storage/object-store';
 
 const BLOCK_BYTES = 1024 * 1024;
+/** The files of most batches are small. */
+const FIRST_BLOCK_BYTES = 64 * 1024;
 const MAX_WAITING_BLOCKS = 3;
 const NEWLINE = 0x0a;
 
@@ -11,8 +13,8 @@ interface Block {
 }
 
 /**
- * Writes a result file line by line. Lines are collected in a few reused blocks of 1 MiB and streamed to
- * the store with back-pressure. The object is created with its first line, so a file without lines does not
+ * Writes a result file line by line. Lines are collected in a few reused blocks of 1 MiB, after a first
+ * small one, and streamed to the store with back-pressure. The object is created with its first line, so a file without lines does not
  * exist. An existing object is kept as it is, because the same manifest gives the same bytes.
  */
 export class ResultSink {
@@ -98,7 +100,8 @@ export class ResultSink {
 
   #freshBlock(byteLength: number): Block {
     const free = byteLength <= BLOCK_BYTES ? this.#free.pop() : undefined;
-    const size = Math.max(BLOCK_BYTES, byteLength);
+    const usual = this.#put === null ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+    const size = Math.max(usual, byteLength);
     return free ?? { bytes: Buffer.allocUnsafeSlow(size), used: 0 };
   }
 
@@ -110,7 +113,7 @@ export class ResultSink {
     this.#put ??= this.#startPut();
   }
 
-  /** Keeps the block for reuse, unless it was made larger for one long line. */
+  /** Keeps the block for reuse, unless it is the first one or was made larger for one long line. */
   #release(block: Block): void {
     block.used = 0;
     if (block.bytes.length === BLOCK_BYTES) this.#free.push(block);

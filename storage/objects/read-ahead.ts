@@ -52,7 +52,7 @@ export class ReadAhead {
 
   #begin(start: number) {
     const end = Math.min(start + WINDOW_BYTES, this.#size);
-    const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(WINDOW_BYTES));
+    const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(Math.min(WINDOW_BYTES, this.#size)));
     // An empty range: nothing is served while the buffer is being filled.
     this.#start = this.#end = start;
     const fill = async (): Promise<void> => {

@@ -29,7 +29,8 @@ export class FrameMerge implements AnswerStream {
   #ended: SealCursor[] = [];
 
   constructor(store: ObjectStore, sources: readonly FrameSource[]) {
-    const windows = (this.#windows = new WindowPool(mostOpen(sources)));
+    const largest = sources.reduce((most, { start, end }) => Math.max(most, end - start), 0);
+    const windows = (this.#windows = new WindowPool(mostOpen(sources), largest));
     const inOrder = [...sources].sort((a, b) => a.firstOffset - b.firstOffset);
     this.#cursors = inOrder.map((source) => new SealCursor(store, source, windows));
     this.#heap = new CursorHeap(this.#cursors);

@@ -15,9 +15,11 @@ export class WindowPool {
   #free: Buffer[] = [];
   #used = 0;
 
-  constructor(openSources: number) {
+  /** @param largestSource bytes; a window is never larger */
+  constructor(openSources: number, largestSource = LARGEST_BYTES) {
     this.#windows = openSources + WINDOWS_AHEAD;
-    this.windowBytes = Math.min(LARGEST_BYTES, Math.floor(MAX_BYTES / this.#windows));
+    const most = Math.min(LARGEST_BYTES, largestSource);
+    this.windowBytes = Math.min(most, Math.floor(MAX_BYTES / this.#windows));
   }
 
   /** Whether there is a window to read ahead into, once each open source has one. */

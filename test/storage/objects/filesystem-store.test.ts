@@ -115,7 +115,8 @@ describe('the filesystem store', () => {
       found.push(before);
     }
     expect(Buffer.concat(found).equals(written)).toBe(true);
-    expect([found.length, memory.size]).toEqual([6, 3]);
+    // A small first one, and three that are used again.
+    expect([found.length, memory.size]).toEqual([6, 4]);
   });
 
   it('keeps one random id, even if several processes create it at once', async () => {
