@@ -1,8 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { tenantWeight } from '../core/dispatch/fairness-weights';
+import { isAudioEndpoint } from '../core/openai/endpoints';
 import { manifestKey } from '../core/names/object-names';
 import type { Config } from '../platform/config-schema';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
+import type { BatchRow } from '../storage/postgres/batches/types';
 import type { ObjectStore } from '../storage/object-store';
 import type { ProgressReporter } from '../storage/postgres/progress';
 import { withHeartbeat } from './runtime/with-heartbeat';
@@ -27,6 +29,8 @@ export interface BatchStepDeps {
   readonly historyEvents: number | null;
   /** Where the chunks of a model go; null while no live worker can send its requests. */
   routeOf(model: string, endpoint?: string): ModelRoute | null;
+  /** The longest time that a request of any model may take, ms; null while no live worker sends any. */
+  longestTimeoutMs(): number | null;
 }
 
 type Steps = BatchStepActivities &
@@ -78,7 +82,26 @@ async function openBatch(deps: BatchStepDeps, batchId: string): Promise<OpenedBa
     ...((await isSettled(deps.store, batchId)) ? { settled: true } : {}),
     ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
     ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
+    ...smallness(row, deps),
   };
+}
+
+/** Input files up to this size are read where requests are sent: a few milliseconds of work. */
+const MAX_SMALL_BYTES = 64 * 1024;
+
+/**
+ * Whether one activity may do all of a batch (docs/design/execution.md#small-batches). Only a batch that begins: a
+ * later run may find chunks of an earlier one at work.
+ */
+function smallness(
+  row: BatchRow | null,
+  { longestTimeoutMs }: BatchStepDeps,
+): Pick<OpenedBatch, 'small'> {
+  if (row === null || row.status !== 'validating' || row.stopCause !== null) return {};
+  const { inputObjectKey, inputBytes, endpoint } = row;
+  if (inputObjectKey === null || inputBytes === null || inputBytes > MAX_SMALL_BYTES) return {};
+  const requestTimeoutMs = isAudioEndpoint(endpoint) ? null : longestTimeoutMs();
+  return requestTimeoutMs === null ? {} : { small: { requestTimeoutMs } };
 }
 
 /** Whether the manifest exists. If the store does not answer, false: the batch goes on as without one. */

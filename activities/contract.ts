@@ -49,6 +49,38 @@ export interface BatchStepActivities {
   routeModel(input: RouteInput): Promise<ModelRoute | null>;
 }
 
+/** Activities that do several steps of a batch at once. */
+export interface SmallBatchActivities {
+  /**
+   * Reads a small input file, answers it and ends the batch. Returns early with what it has done, at most with the
+   * plan, if anything keeps it from going on at once; the workflow does the rest step by step. Workers of earlier
+   * releases do not have this activity, and then the workflow does everything step by step.
+   */
+  runSmallBatch(input: SmallBatchInput): Promise<SmallBatchResult>;
+}
+
+/** A batch whose input file is small. */
+export interface SmallBatchInput {
+  readonly batchId: string;
+  readonly tenant: string;
+  readonly endpoint: string;
+  readonly inputKey: string;
+  readonly deadlineMs: number;
+  /** Time slice of its only chunk, ms. */
+  readonly boxMs: number;
+  /** Requests carry headers of the create call, and none may be sent without them. */
+  readonly passesHeaders?: boolean;
+}
+
+/** How far {@link SmallBatchActivities.runSmallBatch} has come. */
+export interface SmallBatchResult {
+  readonly plan: PlannedOrInvalid;
+  /** Of the only chunk; missing if none was run. */
+  readonly chunk?: ExecuteChunkResult;
+  /** The end that is in the row; missing if the batch has not ended. */
+  readonly ended?: FinalizeResult;
+}
+
 /** Which requests are routed. */
 export interface RouteInput {
   readonly model: string;
@@ -85,6 +117,11 @@ export interface OpenedBatch extends RowState {
   readonly settled?: boolean;
   /** An earlier run found every line settled and began to finalize, without a stop cause. */
   readonly answered?: boolean;
+  /**
+   * Set if its input file is so small that one activity may do all of it, and a worker for that is live. The longest
+   * time that a request of any model may take, ms.
+   */
+  readonly small?: { readonly requestTimeoutMs: number };
 }
 
 /** The settings of a workflow. They are fixed when a run opens its batch. */

@@ -69,6 +69,7 @@ export async function createWorkers(options: CreateWorkersOptions): Promise<Work
 function createBatchWorker(options: CreateWorkersOptions): Promise<Worker> {
   const batchActivities: Partial<WorkerActivities> = { ...options.activities };
   delete batchActivities.executeChunk;
+  delete batchActivities.runSmallBatch;
   for (const name of PROVIDER_ACTIVITIES) delete batchActivities[name];
   return Worker.create({
     ...sharedOptions(options),
@@ -97,7 +98,8 @@ function createDelegateWorkers(options: CreateWorkersOptions): Promise<Worker>[]
 }
 
 function createExecWorkers(options: CreateWorkersOptions): Promise<Worker>[] {
-  const { executeChunk } = options.activities;
+  const { executeChunk, runSmallBatch } = options.activities;
+  const activities = { executeChunk, runSmallBatch };
   const slots = new ExecSlots(options.config.worker.exec_slots);
   const tuner: WorkerTuner = {
     activityTaskSlotSupplier: slots,
@@ -106,7 +108,7 @@ function createExecWorkers(options: CreateWorkersOptions): Promise<Worker>[] {
     nexusTaskSlotSupplier: NO_TASKS,
   };
   return options.execQueues.map((taskQueue) =>
-    Worker.create({ ...sharedOptions(options), taskQueue, activities: { executeChunk }, tuner }),
+    Worker.create({ ...sharedOptions(options), taskQueue, activities, tuner }),
   );
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createRunSmallBatch } from '../activities/small/run-small-batch';
 import { countReloads } from '../client/count-reloads';
 import { loadDataConverter } from '../client/data-converter';
 import type { NightshiftError } from '../core/errors';
@@ -194,10 +195,12 @@ async function readWorkflowCode({ temporal }: Config) {
   return { workflowBundle: { code }, patches: patchOptions(temporal, code) };
 }
 
-/** All activities, measured and traced. */
+/** All activities. Steps are measured and traced, also within an activity that does several of them. */
 function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
   const measured = measureJobs(createActivities(resources), { ...resources, metrics });
-  return traceActivities(measured, resources.traces);
+  const steps = traceActivities(measured, resources.traces);
+  const { logger, drain } = resources;
+  return { ...steps, runSmallBatch: createRunSmallBatch({ steps, logger, drain }) };
 }
 
 function seriesLimits({ metrics, model_gateways: gateways = {} }: Config): SeriesLimits {

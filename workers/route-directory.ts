@@ -1,6 +1,6 @@
 import type { ModelRoute } from '../activities/contract';
 import type { AnnouncedRoutes, SeenRoutes } from '../core/dispatch/announced-routes';
-import { findRoute, isKnownModel } from '../core/dispatch/announced-routes';
+import { findRoute, isKnownModel, longestTimeoutMs } from '../core/dispatch/announced-routes';
 import { isAudioEndpoint } from '../core/openai/endpoints';
 import { NO_GATEWAYS, type Registry } from '../inference/registry';
 import type { Logger } from '../platform/logger';
@@ -16,6 +16,8 @@ export interface RouteDirectory {
    * True for every model while no worker at all has announced anything.
    */
   isKnown(model: string): boolean;
+  /** The longest time that a request of any model may take, ms; null while no live worker sends any. */
+  longestTimeoutMs(): number | null;
   /** Reads the announcements now. @throws postgres_unavailable */
   update(): Promise<void>;
   close(): Promise<void>;
@@ -77,6 +79,10 @@ class Directory implements RouteDirectory {
     const workers = this.#workers();
     // Without any worker that sends, nothing is known of any model. Its lines wait for one.
     return workers.length === 0 || isKnownModel(model, workers);
+  }
+
+  longestTimeoutMs(): number | null {
+    return longestTimeoutMs(this.#workers());
   }
 
   /** Concurrent callers share one statement, so that many batches cost no more than one. */

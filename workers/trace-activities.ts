@@ -6,7 +6,7 @@ import {
 } from '@temporalio/common';
 import type { OpenSpan, SpanAttributes } from '../platform/tracing/tracing';
 import type { TraceBatchesDeps } from './trace-batches';
-import type { WorkerActivities } from './wiring';
+import type { StepActivities } from './wiring';
 
 /** The span of an activity of a batch. */
 interface Step<I, O> {
@@ -21,9 +21,9 @@ interface Step<I, O> {
  * (docs/design/tracing.md#trace-of-a-batch).
  */
 export function traceActivities(
-  activities: WorkerActivities,
+  activities: StepActivities,
   { tracing, find }: TraceBatchesDeps,
-): WorkerActivities {
+): StepActivities {
   if (tracing === null) return activities;
   const traced =
     <I extends { readonly batchId: string }, O>(
@@ -56,7 +56,7 @@ export function traceActivities(
   };
 }
 
-const INGEST: Step<unknown, Awaited<ReturnType<WorkerActivities['ingest']>>> = {
+const INGEST: Step<unknown, Awaited<ReturnType<StepActivities['ingest']>>> = {
   name: 'ingest-and-plan',
   found: (result) =>
     result.kind === 'invalid'
@@ -64,8 +64,8 @@ const INGEST: Step<unknown, Awaited<ReturnType<WorkerActivities['ingest']>>> = {
       : { 'batch.input.line_count': result.lineCount, 'batch.model.count': result.models.length },
 };
 
-type ChunkInput = Parameters<WorkerActivities['executeChunk']>[0];
-type ChunkResult = Awaited<ReturnType<WorkerActivities['endUnrouted']>>;
+type ChunkInput = Parameters<StepActivities['executeChunk']>[0];
+type ChunkResult = Awaited<ReturnType<StepActivities['endUnrouted']>>;
 
 const chunkAttributes = ({ model, from, to }: ChunkInput): SpanAttributes => ({
   'gen_ai.request.model': model,
@@ -91,7 +91,7 @@ const END_UNROUTED = { ...EXECUTE, name: 'end-unrouted' };
 
 const FINALIZE: Step<
   { readonly cause: string | null },
-  Awaited<ReturnType<WorkerActivities['finalize']>>
+  Awaited<ReturnType<StepActivities['finalize']>>
 > = {
   name: 'finalize',
   given: ({ cause }) => ({ 'batch.stop_cause': cause }),

@@ -14,7 +14,7 @@ import type { ReconcileActivities } from '../activities/reconcile/contract';
 import type { SweepDeps } from '../activities/sweep/ports';
 import { createSweepPage } from '../activities/sweep/sweep';
 import type { SweepActivities } from '../activities/sweep/contract';
-import type { BatchActivities } from '../activities/contract';
+import type { BatchActivities, SmallBatchActivities } from '../activities/contract';
 import { ConcurrencyLimit } from '../core/async/concurrency-limit';
 import type { DelegateActivities } from '../activities/delegate/contract';
 import type { DelegateDeps, OpenProvider } from '../activities/delegate/deps';
@@ -33,6 +33,7 @@ import { tenantHash } from '../storage/objects/tenant-hash';
 import { accountOf } from '../providers/account';
 import type { DelegateObserver } from '../activities/delegate/observer';
 import type { RouteDirectory } from './route-directory';
+import { SharedRows } from './shared-rows';
 import { withProviders, withRoutes } from './with-routes';
 
 /** Everything that the activities of a worker are made from. */
@@ -44,7 +45,7 @@ export interface ActivityDeps extends ExecuteDeps {
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
-  readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'update'>;
+  readonly routes: Pick<RouteDirectory, 'routeOf' | 'isKnown' | 'longestTimeoutMs' | 'update'>;
   /** Whether Temporal's namespace has the search attribute `BatchProviders`. Never rejects. */
   readonly showsProviders: () => Promise<boolean>;
   readonly delegation: Pick<DelegateDeps, 'jobs' | 'provider' | 'requestsEnded'> & {
@@ -63,24 +64,28 @@ export interface MaintenanceDeps {
   readonly sweepStore: SweepDeps['store'];
 }
 
-/** All activities of a worker. */
-export type WorkerActivities = BatchActivities &
+/** The activities of a worker that do one step each. */
+export type StepActivities = BatchActivities &
   DelegateActivities &
   ReconcileActivities &
   SweepActivities;
 
-/** Makes all activities of a worker from what its process opened. */
-export function createActivities(deps: ActivityDeps): WorkerActivities {
+/** All activities of a worker. */
+export type WorkerActivities = StepActivities & SmallBatchActivities;
+
+/** Makes the steps of a worker from what its process opened. */
+export function createActivities(deps: ActivityDeps): StepActivities {
   const { store, batches, routes, config, progress } = deps;
+  const rows = new SharedRows((batchId) => batches.find(batchId));
   const ingest = createIngest({
     store,
-    batches: { input: (batchId) => batches.find(batchId) },
+    batches: { input: (batchId) => rows.find(batchId) },
     isRouted: (model) => config.delegates[model] !== undefined || routes.isKnown(model),
     refreshRoutes: () => routes.update(),
     ...(deps.enqueue === undefined ? {} : { enqueue: deps.enqueue }),
     pinFiles: (batchId, fileIds) => batches.pinFiles(batchId, fileIds),
     record: async (batchId) => {
-      const row = await batches.find(batchId);
+      const row = await rows.find(batchId);
       if (row !== null) await recordBatch(store, row);
     },
     lineIndex: createLineIndex(),
@@ -96,12 +101,14 @@ export function createActivities(deps: ActivityDeps): WorkerActivities {
       config,
       historyEvents: deps.historyEvents ?? null,
       routeOf: (model, endpoint) => routes.routeOf(model, endpoint),
+      longestTimeoutMs: () => routes.longestTimeoutMs(),
     }),
-    ingest: async (input) => {
-      const result = await ingest(input);
-      const row = await batches.find(input.batchId);
-      return withProviders(withRoutes(result, { routes, config, row }), deps.showsProviders);
-    },
+    ingest: ({ batchId, ...input }) =>
+      rows.during(batchId, async () => {
+        const result = await ingest({ batchId, ...input });
+        const row = await rows.find(batchId);
+        return withProviders(withRoutes(result, { routes, config, row }), deps.showsProviders);
+      }),
     executeChunk: createExecuteChunk(deps),
     endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),
     ...createDelegation(deps),

@@ -4,10 +4,15 @@ import {
   proxyLocalActivities,
 } from '@temporalio/workflow';
 import type { ActivityOptions } from '@temporalio/workflow';
-import type { BatchActivities, BatchSettings, BatchStepActivities } from '../activities/contract';
-import { ATTEMPT_OVERHEAD_MS, MAX_HOLD_MS } from '../core/chunks/hold-limit';
+import type {
+  BatchActivities,
+  BatchSettings,
+  BatchStepActivities,
+  SmallBatchActivities,
+} from '../activities/contract';
+import { attemptMs, MAX_HOLD_MS } from '../core/chunks/hold-limit';
 import { PRIORITY } from '../core/chunks/priority';
-import { BATCH_QUEUE } from './contract';
+import { BATCH_QUEUE, EXEC_QUEUE } from './contract';
 
 /*
  * How a batch calls its activities: one policy for each class of call, with the reason for its timeouts
@@ -128,9 +133,6 @@ export interface ChunkPolicy {
   readonly summary: string;
 }
 
-/** Longest wait of a chunk for its first permit inside a worker, beside its time slice. */
-const PERMIT_WAIT_MS = 30_000;
-
 /** Answers one chunk of a model. */
 export function executeChunkActivity(policy: ChunkPolicy): BatchActivities['executeChunk'] {
   return proxyActivities<BatchActivities>({
@@ -154,7 +156,7 @@ function chunkTimeouts(policy: ChunkPolicy) {
   const { timeSliceMs, requestTimeoutMs, mayBeHeld, scheduleToStartMs, settings } = policy;
   const sendingMs = mayBeHeld ? Math.max(timeSliceMs, MAX_HOLD_MS) : timeSliceMs;
   return {
-    startToCloseTimeout: sendingMs + requestTimeoutMs + PERMIT_WAIT_MS + ATTEMPT_OVERHEAD_MS,
+    startToCloseTimeout: attemptMs({ sendingMs, requestTimeoutMs }),
     ...(scheduleToStartMs === undefined ? {} : { scheduleToStartTimeout: scheduleToStartMs }),
     heartbeatTimeout: settings.heartbeatTimeoutMs,
   };
@@ -170,6 +172,33 @@ function chunkRetry({ mayWait, attempts }: ChunkPolicy): NonNullable<ActivityOpt
     maximumInterval: '10s',
     ...(mayWait ? {} : { maximumAttempts: attempts }),
   };
+}
+
+/** What the timeouts of the activity of a small batch are made from. */
+export interface SmallBatchPolicy {
+  readonly settings: BatchSettings;
+  readonly timeSliceMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+/**
+ * Does all of a small batch. It is tried once: whatever goes wrong, the workflow goes on step by step, with the policy
+ * of each step. So a line that kills workers is found like any other (docs/design/execution.md#small-batches).
+ */
+export function smallBatchActivity(
+  policy: SmallBatchPolicy,
+): SmallBatchActivities['runSmallBatch'] {
+  const { settings, timeSliceMs, requestTimeoutMs } = policy;
+  return proxyActivities<SmallBatchActivities>({
+    taskQueue: EXEC_QUEUE,
+    startToCloseTimeout: attemptMs({ sendingMs: timeSliceMs, requestTimeoutMs }),
+    scheduleToStartTimeout: settings.queuedWarningMs ?? '5m',
+    heartbeatTimeout: settings.heartbeatTimeoutMs,
+    retry: { maximumAttempts: 1 },
+    ...AWAITED,
+    priority: chunkPriority(settings),
+    summary: 'read, send and end a small batch',
+  }).runSmallBatch;
 }
 
 /**

@@ -17,6 +17,8 @@ import type { StopControl } from './stop';
 export class BatchDisplay {
   #phase: BatchPhase = 'validating';
   readonly #stop: StopControl;
+  /** Models and requests have been written. */
+  #isShown = false;
   #plan: Pick<BatchResume, 'lineCount' | 'unroutedLines'> | null = null;
   #models: readonly ModelRun[] = [];
   /** Queues from which no worker takes chunks. */
@@ -44,6 +46,7 @@ export class BatchDisplay {
    */
   enterInProgress(models: readonly string[], plan: BatchResume, upserts: boolean): void {
     this.#phase = 'in_progress';
+    this.#isShown = true;
     const providers = plan.models.flatMap(({ delegate }) => delegate?.provider ?? []);
     if (upserts) {
       upsertSearchAttributes([
@@ -56,6 +59,12 @@ export class BatchDisplay {
       ]);
     }
     this.refresh();
+  }
+
+  /** Shows that one activity does all of a small batch. Does nothing once the batch goes on step by step. */
+  showSmall(): void {
+    if (this.#plan !== null) return;
+    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: 'in_progress' }]);
   }
 
   /** Updates the list of models after one of them got a route. */
@@ -83,9 +92,18 @@ export class BatchDisplay {
     this.refresh();
   }
 
-  /** Shows the final status and counts. */
-  showEnd({ status, total, completed, failed }: BatchResult): void {
-    upsertSearchAttributes([{ key: SEARCH_KEYS.phase, value: status }]);
+  /** Shows the final status and counts, and the plan of a batch that was not shown before. */
+  showEnd({ status, total, completed, failed }: BatchResult, plan: BatchResume | null): void {
+    const models = plan?.models.map(({ model }) => model) ?? [];
+    upsertSearchAttributes([
+      { key: SEARCH_KEYS.phase, value: status },
+      ...(plan === null || this.#isShown
+        ? []
+        : [
+            { key: SEARCH_KEYS.models, value: keywordList(models) },
+            { key: SEARCH_KEYS.requests, value: plan.lineCount },
+          ]),
+    ]);
     setCurrentDetails(`**${status}**: ${total} requests, ${completed} completed, ${failed} failed`);
   }
 

@@ -7,7 +7,12 @@ import {
   setHandler,
   sleep,
 } from '@temporalio/workflow';
-import type { FinalizeResult, OpenedBatch, UnansweredRange } from '../activities/contract';
+import type {
+  FinalizeResult,
+  OpenedBatch,
+  SmallBatchResult,
+  UnansweredRange,
+} from '../activities/contract';
 import type { RequestCounts } from '../core/batch/counts';
 import type { StopCause } from '../core/batch/status';
 import { isTerminal } from '../core/batch/status';
@@ -23,6 +28,7 @@ import { DelegatedModel } from './delegated-model';
 import { ModelLanes } from './model-lanes';
 import type { ModelRun } from './model-run';
 import { QueueWatch } from './queue-watch';
+import { restOf, runSmallBatch, SMALL_AT_ONCE } from './small-batch';
 import { StopControl } from './stop';
 import { settleUndecided } from './undecided-models';
 import { untilStopped } from './until-stopped';
@@ -58,6 +64,8 @@ class BatchRun {
   readonly #display: BatchDisplay;
   #plan: BatchResume | null;
   #models: ModelRun[] = [];
+  /** A chunk may be running of which this run does not know. */
+  #isUnaccounted = false;
   /** The projection of `in_progress` into the row. */
   #inProgress: Promise<void> | null = null;
 
@@ -73,15 +81,34 @@ class BatchRun {
     const opened = await this.#open();
     if (opened === null) return nothingToDo('missing');
     if (isTerminal(opened.status)) return nothingToDo(opened.status);
-    this.#watchDeadline(opened);
+    const isSmall = this.#isSmall(opened);
+    this.#watchDeadline(opened, isSmall);
+    const small = isSmall ? await this.#runSmall(opened) : null;
+    // The timer of the deadline is left alone: it ends with the workflow, without an event.
+    if (small?.ended !== undefined) return this.#conclude(small.ended);
     try {
-      this.#plan ??= await this.#ingest(opened);
+      const isRefused = small?.plan.kind === 'invalid';
+      if (!isRefused) this.#plan ??= await this.#ingest(opened);
       const ended = this.#plan === null ? null : await this.#execute(opened, this.#plan);
       this.#deadline.cancel();
       return this.#conclude(ended ?? (await this.#finalizeStopped(opened)));
     } finally {
       this.#deadline.cancel();
     }
+  }
+
+  #isSmall({ small }: OpenedBatch): boolean {
+    const mayBe = small !== undefined && this.#plan === null && !this.#stop.requested;
+    return mayBe && patched(SMALL_AT_ONCE);
+  }
+
+  /** As much of a small batch as can be done at once; null if that failed. */
+  async #runSmall(opened: OpenedBatch): Promise<SmallBatchResult | null> {
+    const small = await runSmallBatch(this.#input.batchId, opened, this.#stop);
+    // Its worker may still be sending.
+    if (small === null) this.#isUnaccounted = true;
+    else this.#plan = restOf(small);
+    return small;
   }
 
   /**
@@ -100,12 +127,13 @@ class BatchRun {
     return null;
   }
 
-  #watchDeadline({ expiresAtMs, settled, answered }: OpenedBatch): void {
+  #watchDeadline({ expiresAtMs, settled, answered }: OpenedBatch, isSmall: boolean): void {
     if (settled === true) return;
     if (answered === true) this.#deadline.hold();
     // The deadline had already passed when the workflow started.
     if (Date.now() >= expiresAtMs && patched('expired-when-opened')) this.#deadline.pass();
-    else this.#deadline.watch(expiresAtMs);
+    else if (!isSmall) this.#deadline.watch(expiresAtMs);
+    else this.#deadline.watch(expiresAtMs, () => this.#display.showSmall());
   }
 
   /**
@@ -246,7 +274,9 @@ class BatchRun {
   async #awaitReleased(opened: OpenedBatch, cause: StopCause): Promise<void> {
     // If the batch was not validating when this run began, chunks of an earlier run may still be running.
     const isLaterRun = opened.status !== 'validating';
-    if (!isLaterRun && !this.#models.some(({ progress }) => progress.isUnaccounted)) return;
+    const isUnaccounted =
+      this.#isUnaccounted || this.#models.some(({ progress }) => progress.isUnaccounted);
+    if (!isLaterRun && !isUnaccounted) return;
     await awaitReleased(opened, this.#input.batchId, cause);
   }
 
@@ -264,7 +294,7 @@ class BatchRun {
     if (ended.kind === 'holes') throw new Error('a stopped batch has no unanswered ranges');
     const { status, counts, outputFileId, errorFileId } = ended;
     const result: BatchResult = { status, ...counts, outputFileId, errorFileId };
-    this.#display.showEnd(result);
+    this.#display.showEnd(result, this.#plan);
     if (status !== 'failed') return result;
     // A failed workflow stands out in the list of the UI. Files and terminal record are written already.
     throw ApplicationFailure.create({

@@ -1,6 +1,9 @@
 import { CancellationScope, sleep } from '@temporalio/workflow';
 import type { StopControl } from './stop';
 
+/** A batch that lasts longer is looked at. */
+const LONG_MS = 10_000;
+
 /**
  * The end of a batch's completion window. The timer runs until the batch has ended, because finalization
  * may find lines without an answer. While every line is settled, the deadline is held: it may pass, but the
@@ -16,9 +19,16 @@ export class Deadline {
     this.#stop = stop;
   }
 
-  /** Starts the timer. */
-  watch(atMs: number): void {
+  /**
+   * Starts the timer. With `onLong`, that is called first, if the batch lasts so long that operators look at it. Both
+   * share a timer, so that a batch which has ended by then costs no further events.
+   */
+  watch(atMs: number, onLong?: () => void): void {
     const wait = this.#timer.run(async () => {
+      if (onLong !== undefined && atMs - Date.now() > LONG_MS) {
+        await sleep(LONG_MS, { summary: 'show the phase' });
+        onLong();
+      }
       await sleep(Math.max(1, atMs - Date.now()), { summary: 'end of the completion window' });
       this.pass();
     });

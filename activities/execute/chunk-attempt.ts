@@ -76,7 +76,8 @@ export class ChunkAttempt {
   async run(): Promise<ExecuteChunkResult> {
     const { batchId, safeModel, from, to } = this.#chunk;
     const { progress, journal } = this.#o.deps;
-    const lease = await progress.begin({ batchId, safeModel, from, to }, this.#signal);
+    const beat = (): void => this.#context.heartbeat(this.heartbeatDetails);
+    const lease = await progress.begin({ batchId, safeModel, from, to }, this.#signal, beat);
     const writer = journal.openWriter({ batchId, safeModel }, { from, to });
     this.#writer = writer;
     try {

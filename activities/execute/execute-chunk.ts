@@ -73,8 +73,8 @@ async function runAttempt(
 ): Promise<ExecuteChunkResult> {
   const openRun = (context: RunContext) => openSendRun(context, deps, shared);
   const attempt = new ChunkAttempt(chunk, { deps, crashes, openRun });
-  // The first heartbeat goes out before the attempt takes its row. If the attempt comes too late, Temporal's
-  // answer cancels it (docs/design/execution.md#late-attempts).
+  // The first heartbeat goes out before the attempt takes its row, or while it yields to a holder. If the attempt
+  // comes too late, Temporal's answer cancels it (docs/design/execution.md#late-attempts).
   return withHeartbeat(
     async (heartbeat) => {
       const result = await attempt.run();

@@ -16,7 +16,8 @@ export interface Heartbeat {
 }
 
 /**
- * Sends a heartbeat now and every second, until it is stopped. Long work must yield to the event loop, or
+ * Sends a heartbeat now and every second, until it is stopped. An activity that is tried once sends none at once: no
+ * next attempt needs its details, and most such activities are over before the second is. Long work must yield to the event loop, or
  * no heartbeat is sent (docs/design/temporal.md#heartbeats).
  *
  * @param details of each heartbeat, given the bytes so far; the next attempt reads the last ones
@@ -34,6 +35,6 @@ export function startHeartbeat(
     stop: () => clearInterval(timer),
   };
   const timer = setInterval(() => heartbeat.beat(), HEARTBEAT_EVERY_MS);
-  heartbeat.beat();
+  if (context.info.retryPolicy?.maximumAttempts !== 1) heartbeat.beat();
   return heartbeat;
 }

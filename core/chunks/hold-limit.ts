@@ -2,7 +2,18 @@
 export const MAX_HOLD_MS = 30 * 60_000;
 
 /** Reading plan and journal, sealing and releasing, ms. */
-export const ATTEMPT_OVERHEAD_MS = 60_000;
+const ATTEMPT_OVERHEAD_MS = 60_000;
+
+/** Longest wait of a chunk for its first permit inside a worker, beside its time slice, ms. */
+const PERMIT_WAIT_MS = 30_000;
+
+/** How long an attempt at a chunk may take that sends for `sendingMs`, ms. */
+export function attemptMs(limits: {
+  readonly sendingMs: number;
+  readonly requestTimeoutMs: number;
+}): number {
+  return limits.sendingMs + limits.requestTimeoutMs + PERMIT_WAIT_MS + ATTEMPT_OVERHEAD_MS;
+}
 
 /** What decides how long a chunk may be held. All in ms. */
 export interface HoldLimitInput {

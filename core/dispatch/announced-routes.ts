@@ -44,6 +44,12 @@ export function findRoute(
   return shared === null ? null : { queue: 'shared', requestTimeoutMs: shared };
 }
 
+/** The longest time that a request of any model may take, ms; null while no worker that sends is live. */
+export function longestTimeoutMs(workers: readonly SeenRoutes[]): number | null {
+  const live = workers.filter(({ ageMs }) => ageMs <= LIVE_MS);
+  return longest(live.flatMap(({ global, models }) => [global, ...Object.values(models)]));
+}
+
 /** Whether a worker that was live within the last {@link KNOWN_MS} can send requests of `model`. */
 export function isKnownModel(model: string, workers: readonly SeenRoutes[]): boolean {
   return workers.some(

@@ -18,10 +18,15 @@ export interface ProgressReporter {
    * takes later in the background.
    *
    * With `signal`, it first yields to a holder at work: a process that was frozen or cut off may begin an
-   * attempt that Temporal has given up. It waits 500 ms for the answer to the first heartbeat. If `signal`
-   * aborts, it returns a lost lease; otherwise it takes the row (docs/design/execution.md#late-attempts).
+   * attempt that Temporal has given up. It calls `onYield`, which sends a heartbeat unless one is under way, and waits
+   * 500 ms for the answer. If `signal` aborts, it returns a lost lease; otherwise it takes the row
+   * (docs/design/execution.md#late-attempts).
    */
-  begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease>;
+  begin(
+    key: ChunkKey & { to: number },
+    signal?: AbortSignal,
+    onYield?: () => void,
+  ): Promise<ChunkLease>;
   /** Resolves when all chunks of the batch are released or untouched for 5 s, or after `limitMs`. */
   awaitReleased(batchId: string, limitMs: number): Promise<void>;
   /** Checks the leases of a batch now instead of at the next tick, because a stop was claimed. */
@@ -83,10 +88,15 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     this.#timer.unref();
   }
 
-  async begin(key: ChunkKey & { to: number }, signal?: AbortSignal): Promise<ChunkLease> {
+  async begin(
+    key: ChunkKey & { to: number },
+    signal?: AbortSignal,
+    onYield?: () => void,
+  ): Promise<ChunkLease> {
     const lease = new Lease(key, this);
     const taken = await this.#take(lease, { yielding: signal !== undefined });
     if (taken === 'yielded') {
+      onYield?.();
       await sleep(HEARTBEAT_ANSWER_MS, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted === true) {
         lease.supersede();

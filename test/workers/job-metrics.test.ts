@@ -7,15 +7,15 @@ import { createMetricsRegistry } from '../../platform/metrics';
 import { createWorkerMetrics } from '../../platform/worker-metrics';
 import { createGivenBack } from '../../workers/given-back';
 import { measureJobs } from '../../workers/job-metrics';
-import type { WorkerActivities } from '../../workers/wiring';
+import type { StepActivities } from '../../workers/wiring';
 import { movedSeries } from '../support/metric-values';
 
-type Steps = Pick<WorkerActivities, (typeof STEPS)[number]>;
+type Steps = Pick<StepActivities, (typeof STEPS)[number]>;
 
 const STEPS = [
   ...['openBatch', 'projectStatus', 'claimStop', 'ingest', 'executeChunk', 'endUnrouted'],
   ...['finalize', 'awaitReleased', 'awaitRoute', 'recordUnfinalized', 'deliverLate'],
-] as (keyof WorkerActivities)[];
+] as (keyof StepActivities)[];
 const SLOTS: readonly string[] = [
   ...['ingest', 'executeChunk', 'endUnrouted', 'finalize', 'deliverLate'],
 ];

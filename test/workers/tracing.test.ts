@@ -13,7 +13,7 @@ import type { BatchRow, TerminalRecord } from '../../storage/postgres/batches/ty
 import { traceActivities } from '../../workers/trace-activities';
 import { createFindTracedBatch } from '../../workers/find-traced-batch';
 import { traceEnds, traceRestarts } from '../../workers/trace-batches';
-import type { WorkerActivities } from '../../workers/wiring';
+import type { StepActivities } from '../../workers/wiring';
 import { until } from '../support/until';
 
 const BATCH: TracedBatch = {
@@ -62,19 +62,19 @@ function recorder() {
 const find = () => Promise.resolve(BATCH);
 
 describe('a traced activity', () => {
-  const results: Partial<Record<keyof WorkerActivities, unknown>> = {
+  const results: Partial<Record<keyof StepActivities, unknown>> = {
     ingest: { kind: 'planned', lineCount: 5, models: [{}, {}] },
     executeChunk: { next: 4, answered: 3, completed: 2, failed: 1, left: 'box' },
     finalize: { kind: 'done', status: 'completed' },
     sweepPage: { removed: 0, nextSeq: null },
   };
 
-  async function run(name: keyof WorkerActivities, input: object, result: unknown = results[name]) {
+  async function run(name: keyof StepActivities, input: object, result: unknown = results[name]) {
     const { spans, tracing } = recorder();
     const given = {
       [name]: () => (result instanceof Error ? Promise.reject(result) : Promise.resolve(result)),
     };
-    const traced = traceActivities(given as unknown as WorkerActivities, { tracing, find });
+    const traced = traceActivities(given as unknown as StepActivities, { tracing, find });
     const info = { attempt: 2, currentAttemptScheduledTimestampMs: Date.now() - 100 };
     const env = new MockActivityEnvironment(info, { logger: new DefaultLogger('ERROR') });
     const activity = traced[name] as (input: unknown) => Promise<unknown>;
@@ -149,7 +149,7 @@ describe('a traced activity', () => {
   });
 
   it('is the activity itself without tracing', () => {
-    const activities = {} as WorkerActivities;
+    const activities = {} as StepActivities;
     expect(traceActivities(activities, { tracing: null, find })).toBe(activities);
   });
 });

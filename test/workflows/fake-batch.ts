@@ -10,6 +10,9 @@ import type {
   PlannedModel,
   PlannedOrInvalid,
   RowState,
+  SmallBatchActivities,
+  SmallBatchInput,
+  SmallBatchResult,
 } from '../../activities/contract';
 import type { BatchStatus, StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
@@ -46,6 +49,8 @@ export interface FakeBatchOptions {
   readonly showsProviders?: boolean;
   readonly onIngest?: (batch: FakeBatch) => Promise<void>;
   readonly onFinalize?: (batch: FakeBatch) => FinalizeResult | null | Promise<null>;
+  /** The input is small: one activity may do all of it. Its result, or how it fails; by default the whole batch. */
+  readonly small?: (input: SmallBatchInput, batch: FakeBatch) => Promise<Partial<SmallBatchResult>>;
   /** Whether the row says that an earlier run found every line settled. */
   readonly answered?: boolean;
 }
@@ -70,6 +75,7 @@ export class FakeBatch {
   readonly transitions: BatchStatus[] = ['validating'];
   readonly answered = new Map<string, number>();
   readonly chunks: ExecuteChunkInput[] = [];
+  readonly smallRuns: SmallBatchInput[] = [];
   readonly poisoned: string[] = [];
   /** Ranges that were ended as `model_not_found`. */
   readonly ended: ExecuteChunkInput[] = [];
@@ -91,7 +97,7 @@ export class FakeBatch {
     return this.options.models ?? [{ model: 'alpha', entries: 40 }];
   }
 
-  activities(): BatchActivities & DelegateActivities {
+  activities(): BatchActivities & DelegateActivities & SmallBatchActivities {
     return {
       ...this.#delegation(),
       openBatch: () =>
@@ -104,6 +110,7 @@ export class FakeBatch {
           expiresAtMs: (this.#expiresAtMs ??= Date.now() + (this.options.expiresInMs ?? 3_600_000)),
           settings: { ...SETTINGS, ...this.options.settings },
           ...(this.options.answered === true ? { answered: true } : {}),
+          ...(this.options.small === undefined ? {} : { small: { requestTimeoutMs: 1_000 } }),
         }),
       projectStatus: ({ status }) => {
         if (this.stopCause === null) this.#move(status);
@@ -115,6 +122,7 @@ export class FakeBatch {
       },
       ingest: (input) => this.#ingest(input),
       executeChunk: (input) => this.#execute(input),
+      runSmallBatch: (input) => this.#runSmall(input),
       endUnrouted: (input) => this.#endUnrouted(input),
       routeModel: () => Promise.resolve(this.#route()),
       awaitRoute: () => {
@@ -187,6 +195,35 @@ export class FakeBatch {
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
     const plan = { kind: 'planned' as const, nonce: 'n0', lineCount, models, unroutedLines: 0 };
     return this.options.showsProviders === true ? { ...plan, showsProviders: true } : plan;
+  }
+
+  /** As far as `options.small` says. */
+  async #runSmall(input: SmallBatchInput): Promise<SmallBatchResult> {
+    this.smallRuns.push(input);
+    const special = (await this.options.small?.(input, this)) ?? {};
+    return { plan: await this.#ingest({ batchId: input.batchId }), ...special };
+  }
+
+  /** The result of the only chunk of a small batch, of which it has answered the first `next` lines. */
+  chunkOfSmall(next: number, left: ExitReason): Partial<SmallBatchResult> {
+    const [model = { model: 'alpha' }] = this.models;
+    for (let position = 0; position < next; position++) {
+      const key = `${model.model}/${position}`;
+      this.answered.set(key, (this.answered.get(key) ?? 0) + 1);
+    }
+    this.#move('in_progress');
+    const counts = { next, completed: next, failed: 0, answered: next };
+    const rest = { worker: 'w1', ratePerSec: null, p95Ms: null, left, stopCause: this.stopCause };
+    return { chunk: { ...counts, ...rest } };
+  }
+
+  /** The result of a small batch that was answered and ended. */
+  async endOfSmall(): Promise<Partial<SmallBatchResult>> {
+    const entries = this.models[0]?.entries ?? 0;
+    const chunk = this.options.invalid === true ? {} : this.chunkOfSmall(entries, 'done');
+    if (this.options.invalid !== true) this.#move('finalizing');
+    const nonce = this.options.invalid === true ? null : 'n0';
+    return { ...chunk, ended: await this.#finalize({ nonce, cause: null }) };
   }
 
   async #execute(input: ExecuteChunkInput) {

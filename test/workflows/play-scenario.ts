@@ -12,7 +12,7 @@ import {
   Worker,
 } from '@temporalio/worker';
 import type { WorkflowBundle } from '@temporalio/worker';
-import type { BatchActivities } from '../../activities/contract';
+import type { BatchActivities, SmallBatchActivities } from '../../activities/contract';
 import type { DelegateActivities } from '../../activities/delegate/contract';
 import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -122,7 +122,7 @@ async function startWorkers(
     maxHeartbeatThrottleInterval: 200,
     plugins: [tracingPlugin()],
   };
-  const { executeChunk, ...steps } = activitiesOf(playing);
+  const { executeChunk, runSmallBatch, ...steps } = activitiesOf(playing);
   const workers = await Promise.all([
     Worker.create({
       ...shared,
@@ -130,7 +130,11 @@ async function startWorkers(
       workflowBundle: await workflowBundle(),
       activities: steps,
     }),
-    Worker.create({ ...shared, taskQueue: EXEC_QUEUE, activities: { executeChunk } }),
+    Worker.create({
+      ...shared,
+      taskQueue: EXEC_QUEUE,
+      activities: { executeChunk, runSmallBatch },
+    }),
   ]);
   const runs = workers.map((worker) => worker.run());
   return {
@@ -141,7 +145,7 @@ async function startWorkers(
   };
 }
 
-type Activities = BatchActivities & DelegateActivities;
+type Activities = BatchActivities & DelegateActivities & SmallBatchActivities;
 
 /** Activities that delegate to the batch whose workflow called them. */
 function activitiesOf(playing: ReadonlyMap<string, Activities>): Activities {

@@ -6,6 +6,7 @@ import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
+import { SMALL_SCENARIOS } from './small-scenarios';
 
 export interface Scenario {
   readonly batch: FakeBatch;
@@ -19,9 +20,7 @@ export interface Scenario {
 
 /** How often the waiting chunk of `held-by-a-gateway` finds that nothing is served. */
 export const HELD_ATTEMPTS = 6;
-
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
-
 const alpha = (entries: number) => ({ model: 'alpha', entries });
 
 /** The details of a batch, as operators see them in Temporal's UI. */
@@ -353,7 +352,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       },
     }),
   }),
-  // No worker serves the provider: the wait ends a minute after the last chance, and the gateway runs the lines.
+  // No worker serves the provider: the wait ends a minute after the last chance.
   'delegated-and-unserved': () => ({
     batch: new FakeBatch({
       models: [{ model: 'far', entries: 30 }],
@@ -395,4 +394,5 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
       }),
     };
   },
+  ...SMALL_SCENARIOS,
 };

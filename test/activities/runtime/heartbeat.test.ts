@@ -2,8 +2,10 @@ import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { startHeartbeat } from '../../../activities/runtime/heartbeat';
 
-function environment(): { env: MockActivityEnvironment; beats: unknown[] } {
-  const env = new MockActivityEnvironment();
+function environment(maximumAttempts?: number): { env: MockActivityEnvironment; beats: unknown[] } {
+  const env = new MockActivityEnvironment(
+    maximumAttempts === undefined ? {} : { retryPolicy: { maximumAttempts } },
+  );
   const beats: unknown[] = [];
   env.on('heartbeat', (details: unknown) => beats.push(details));
   return { env, beats };
@@ -26,6 +28,20 @@ describe('the heartbeat of an activity', () => {
       jest.useRealTimers();
     });
     expect(beats).toEqual([{ bytes: 0 }, { bytes: 5 }, { bytes: 5 }]);
+  });
+
+  it('is not sent at once if the activity is tried once', async () => {
+    const { env, beats } = environment(1);
+    await env.run(async () => {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+      const liveness = startHeartbeat();
+      jest.advanceTimersByTime(999);
+      expect(beats).toEqual([]);
+      jest.advanceTimersByTime(1);
+      liveness.stop();
+      jest.useRealTimers();
+    });
+    expect(beats).toEqual([{ bytes: 0 }]);
   });
 
   it('reports the cancellation of the activity', async () => {

@@ -16,7 +16,7 @@ import { createBatchRepository } from '../../../storage/postgres/batches/reposit
 import { measureJobs } from '../../../workers/job-metrics';
 import { openResources, type WorkerResources } from '../../../workers/open-resources';
 import { openStores } from '../../../workers/open-stores';
-import { createActivities, type WorkerActivities } from '../../../workers/wiring';
+import { createActivities, type StepActivities } from '../../../workers/wiring';
 import { movedSeries } from '../../support/metric-values';
 import { NO_WAIT } from '../../support/no-wait';
 import { withDatabase, type TestDatabase } from '../../support/postgres';
@@ -34,7 +34,7 @@ export interface MeasuredWorker {
   readonly proxy: TcpProxy;
   readonly server: FaultyServer;
   readonly resources: WorkerResources;
-  readonly activities: WorkerActivities;
+  readonly activities: StepActivities;
   readonly drain: AbortController;
   /** Folder of the object store. */
   readonly folder: string;
@@ -187,7 +187,7 @@ function configOf(
 function measured(
   resources: WorkerResources,
   { metrics, workflows }: Pick<MeasuredWorker, 'metrics' | 'workflows'>,
-): WorkerActivities {
+): StepActivities {
   const nothing = () => Promise.resolve();
   const maintenance: WorkerResources['maintenance'] = {
     ...resources.maintenance,
