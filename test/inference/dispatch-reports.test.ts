@@ -138,6 +138,8 @@ describe('the time limit of a request', () => {
     await pause(LIMIT_MS / 3);
     if (leaves) leave();
     await server.interim('slow', 102);
+    // The limit begins anew when the report is read, not when it is written.
+    await until(() => backend.reportsDispatch);
     const fromReport = pause(LIMIT_MS + 20).then(() => 'later');
     return { server, running: running.then(() => 'ended'), outcome: running, fromSend, fromReport };
   }
