@@ -15,6 +15,14 @@ export interface Dispatcher {
   wait(request: AcquireRequest, onGranted: (permit: Permit) => void): PermitWait;
 }
 
+/** Postpones what follows from permits that are given back. By default, the next waiters get them at the end of the turn. */
+export interface ReleaseHold {
+  /** From now on, permits that are given back stay taken until {@link endHold}. */
+  holdReleases(): void;
+  /** Hands them to waiters before it returns, one after the other. Each waiter may wait again before the next one is chosen. */
+  endHold(): void;
+}
+
 /** A request that waits for a permit. */
 export interface PermitWait {
   /** Ends the wait. Does nothing once the permit was handed over. */
@@ -33,6 +41,8 @@ export interface AcquireRequest {
   readonly divides?: boolean;
   /** 2 urgent, 3 normal, 4 relaxed. */
   readonly priority?: number;
+  /** Of requests of one batch and priority that wait for the model, those with the least number go first; 0 by default. */
+  readonly order?: number;
   /** What the request is expected to cost, in tokens; 1 by default (docs/design/flow-control.md#cost). */
   readonly cost?: number;
 }

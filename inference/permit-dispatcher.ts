@@ -1,7 +1,14 @@
 import { PRIORITY } from '../core/chunks/priority';
 import type { PermitRequest } from '../core/dispatch/permits/permit-turn';
 import { NightshiftError } from '../core/errors';
-import type { AcquireRequest, Dispatcher, ModelLimit, Permit, PermitWait } from './dispatcher';
+import type {
+  AcquireRequest,
+  Dispatcher,
+  ModelLimit,
+  Permit,
+  PermitWait,
+  ReleaseHold,
+} from './dispatcher';
 import type { ModelPermits, Stage, StageTurn, Waiter } from './model-permits';
 import { PermitTable, type PermitLimits } from './permit-table';
 import type { PermitSetting } from './permit-setting';
@@ -15,7 +22,7 @@ export interface PermitDispatcherOptions extends PermitLimits {
 }
 
 /** A dispatcher that can also grant without waiting, and report its state for gauges. */
-export interface PermitDispatcher extends Dispatcher {
+export interface PermitDispatcher extends Dispatcher, ReleaseHold {
   /** A permit at once, or null if a request would have to wait. */
   tryAcquire(request: AcquireRequest): Permit | null;
   /** What `model` may have in flight now, and whether it is paused. */
@@ -76,8 +83,11 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
   readonly #options: PermitDispatcherOptions;
   readonly #table: PermitTable;
   readonly #now: () => number;
-  /** Waiters that were granted a permit in this turn. */
+  /** Waiters that were granted a permit which is not handed over yet. */
   #granted: Waiter[] = [];
+  /** Permits that were given back during a hold. */
+  #freed: FreedPermit[] = [];
+  #isHeld = false;
   #isGuardTripped = false;
   released = 0;
 
@@ -107,6 +117,22 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
     const waiter = new StoppableWaiter(this, asked, onGranted);
     this.#advance(waiter);
     return waiter;
+  }
+
+  holdReleases(): void {
+    this.#isHeld = true;
+  }
+
+  endHold(): void {
+    this.#handOver();
+    // Who cannot use a permit gives it back at once, so there may be more of them meanwhile.
+    for (let at = 0; at < this.#freed.length; at++) {
+      const { permits, turns, cost } = this.#freed[at] as FreedPermit;
+      this.#free(permits, turns, cost);
+      this.#handOver();
+    }
+    this.#freed = [];
+    this.#isHeld = false;
   }
 
   limitOf(model: string): ModelLimit {
@@ -144,6 +170,11 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
 
   free(permits: ModelPermits, turns: readonly StageTurn[], cost: number): void {
     this.released++;
+    if (this.#isHeld) this.#freed.push({ permits, turns, cost });
+    else this.#free(permits, turns, cost);
+  }
+
+  #free(permits: ModelPermits, turns: readonly StageTurn[], cost: number): void {
     this.#freeStages(permits, turns, { from: turns.length - 1, cost });
     this.#table.forgetIfIdle(permits);
   }
@@ -184,19 +215,26 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
    * costs less than one for each.
    */
   #handOverSoon(waiter: Waiter): void {
-    if (this.#granted.push(waiter) > 1) return;
-    void DONE.then(() => {
-      const granted = this.#granted;
-      this.#granted = [];
-      for (const next of granted) next.handOver();
-    });
+    if (this.#granted.push(waiter) > 1 || this.#isHeld) return;
+    void DONE.then(() => this.#handOver());
+  }
+
+  #handOver(): void {
+    const granted = this.#granted;
+    if (granted.length === 0) return;
+    this.#granted = [];
+    for (const next of granted) next.handOver();
   }
 
   #queue(waiter: Waiter, stage: Stage): void {
     const { permits, passed, request } = waiter;
-    waiter.waiting = stage.wait(waiter, request);
-    if (passed.length > 0) permits.staged.add(waiter);
-    else this.#fillAfterPause(permits);
+    if (passed.length === 0) {
+      waiter.waiting = stage.wait(waiter, request);
+      return this.#fillAfterPause(permits);
+    }
+    // In wider limits the order of chunks would let one model of a batch hold up another one.
+    waiter.waiting = stage.wait(waiter, { ...request, order: 0 });
+    permits.staged.add(waiter);
   }
 
   /** Grants free permits of a stage to its waiters. */
@@ -262,8 +300,15 @@ class StagedDispatcher implements PermitDispatcher, PermitOwner, WaitKeeper {
 
 const DONE = Promise.resolve();
 
+/** A permit that was given back. */
+interface FreedPermit {
+  readonly permits: ModelPermits;
+  readonly turns: readonly StageTurn[];
+  readonly cost: number;
+}
+
 /** What the queues of the stages need of a request. */
 function permitRequestOf(request: AcquireRequest, { weight }: ModelPermits): PermitRequest {
-  const { tenant, batch, priority = PRIORITY.normal, cost = 1 } = request;
-  return { tenant, batch, priority, cost: cost / weight };
+  const { tenant, batch, priority = PRIORITY.normal, cost = 1, order = 0 } = request;
+  return { tenant, batch, priority, cost: cost / weight, order };
 }

@@ -107,6 +107,11 @@ export class ChunkLedger {
     return this.#state[index] !== OPEN;
   }
 
+  /** Bytes of a line of the input. */
+  lengthOf(index: number): number {
+    return decodePlanEntry(this.#plan, index).length;
+  }
+
   isFailed(index: number): boolean {
     return this.#state[index] === FAILED;
   }

@@ -30,8 +30,10 @@ const MAX_FIRST_WAIT_MS = 30_000;
  */
 export class ChunkPermits {
   readonly #o: ChunkPermitsOptions;
-  /** One for all requests of the chunk, which differ only in their cost: the dispatcher does not keep it. */
+  /** One for all requests of the chunk, which differ only in cost and order: the dispatcher does not keep it. */
   readonly #request: { -readonly [Key in keyof AcquireRequest]: AcquireRequest[Key] };
+  /** On the monotonic clock. */
+  readonly #startedMs = performance.now();
   #hadPermit = false;
   #waiting: Waiting | null = null;
 
@@ -45,6 +47,7 @@ export class ChunkPermits {
       ...(route.gatewayLimit === undefined ? {} : { gateway: route.gatewayLimit }),
       priority: chunk.priority,
       divides: route.gateway.send_fairness_header,
+      order: 0,
       cost: 1,
     };
   }
@@ -117,7 +120,12 @@ export class ChunkPermits {
     waiting.onEnd(permit);
   }
 
+  /**
+   * After its first permit, a chunk waits behind older ones of its batch, so that chunks end one after the other: while
+   * one is sealed, the next one sends (docs/design/permits.md#fair-turns).
+   */
   #requestOf(cost: number): AcquireRequest {
+    this.#request.order = this.#hadPermit ? this.#startedMs : 0;
     this.#request.cost = cost;
     return this.#request;
   }

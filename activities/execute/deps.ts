@@ -1,4 +1,10 @@
-import type { AcquireRequest, Dispatcher, ModelLimit, Permit } from '../../inference/dispatcher';
+import type {
+  AcquireRequest,
+  Dispatcher,
+  ModelLimit,
+  Permit,
+  ReleaseHold,
+} from '../../inference/dispatcher';
 import type { Registry } from '../../inference/registry';
 import type { MemoryBudget } from '../../inference/memory-budget';
 import type { Config } from '../../platform/config-schema';
@@ -34,7 +40,7 @@ export interface ExecuteDeps {
 }
 
 /** The dispatcher, with a synchronous way to take a permit, and with the limits of a model. */
-export interface ExecuteDispatcher extends Dispatcher {
+export interface ExecuteDispatcher extends Dispatcher, ReleaseHold {
   tryAcquire(request: AcquireRequest): Permit | null;
   limitOf(model: string): ModelLimit;
   /** The setting that makes requests of the model wait; null if none does. */

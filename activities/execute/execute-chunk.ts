@@ -11,6 +11,7 @@ import type { ExecuteDeps } from './deps';
 import type { EndedAttempt, ExecuteObserver } from './observer';
 import { EmptyQueueLog } from './empty-queue-log';
 import { ExclusiveGate } from './exclusive-gate';
+import { LoopSlices } from './loop-slices';
 import type { RunContext } from './open-run';
 import type { SharedState } from './open-send-run';
 import { openSendRun } from './open-send-run';
@@ -30,6 +31,7 @@ export function createExecuteChunk(
     admissionQueue: new AdmissionQueue(),
     gate: new ExclusiveGate(),
     blocks: new ReadBlocks(),
+    slices: new LoopSlices(deps.dispatcher),
     emptyQueues: new EmptyQueueLog(deps.dispatcher, deps.logger),
     batchFiles: new BatchFiles(deps.store),
   };

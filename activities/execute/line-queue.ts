@@ -23,6 +23,7 @@ export class LineQueue {
     this.#fresh = new LeaderFirst({
       marks: ledger.runMarks,
       isAnswered: (index) => ledger.isAnswered(index),
+      lengthOf: (index) => ledger.lengthOf(index),
     });
     this.#maxBackingOff = maxBackingOff;
     this.#skipBeforeProbe = firstProbe % maxBackingOff;

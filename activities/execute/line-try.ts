@@ -17,6 +17,7 @@ import type { ChunkLine } from './chunk-ledger';
 import type { GatewayHeaders } from './gateway-headers';
 import type { LineBodies, LineBody } from './line-body';
 import { isPutBack, type LineResults } from './line-results';
+import type { LoopSlices, SliceTask } from './loop-slices';
 import type { ReadBlocks } from './read-blocks';
 import type { TryHow, TryResult } from './try-result';
 
@@ -29,6 +30,8 @@ export interface TryParts {
   readonly blocks: ReadBlocks;
   readonly bodies: LineBodies;
   readonly headers: GatewayHeaders;
+  /** Shared by all chunks of this process. */
+  readonly slices: LoopSlices;
   /** Null unless the batch is traced. */
   readonly spans: RequestSpans | null;
   readonly results: LineResults;
@@ -70,7 +73,7 @@ export interface TrySubject {
  * States: reading → waiting for memory → sent → over. Usually the line and its memory are there at once, and the request
  * leaves before {@link start} returns. The object is the request too, so that a try costs no promise and no closure.
  */
-export class LineTry implements BackendRequest, TryHow {
+export class LineTry implements BackendRequest, TryHow, SliceTask {
   readonly line: ChunkLine;
   readonly permit: Permit;
   readonly probe: boolean;
@@ -86,6 +89,8 @@ export class LineTry implements BackendRequest, TryHow {
   #reservation: Reservation | null = null;
   #span: RequestSpan | null = null;
   #sent: SentRequest | null = null;
+  /** Set at the end of the request. */
+  #outcome: BackendOutcome | null = null;
   /** Unix ms. */
   #sentMs = 0;
   /** On the monotonic clock, ms. */
@@ -177,6 +182,14 @@ export class LineTry implements BackendRequest, TryHow {
   }
 
   onSettled(outcome: BackendOutcome): void {
+    this.#outcome = outcome;
+    this.#parts.slices.do(this);
+  }
+
+  /** Handles the outcome. */
+  onSlice(): void {
+    const outcome = this.#outcome;
+    if (outcome === null) return;
     try {
       this.#onOutcome(outcome);
     } catch (error) {

@@ -12,7 +12,9 @@ import type { OpenRun, RunContext } from './open-run';
 
 /** State that all chunks of a process share. */
 export type SharedState = Pick<ChunkRunOptions, 'admissionQueue' | 'gate'> &
-  Pick<LineSenderOptions, 'blocks' | 'emptyQueues'> & { readonly batchFiles: BatchFiles };
+  Pick<LineSenderOptions, 'blocks' | 'emptyQueues' | 'slices'> & {
+    readonly batchFiles: BatchFiles;
+  };
 
 /** Opens a run that sends the open lines of a chunk. */
 export async function openSendRun(

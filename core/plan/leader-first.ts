@@ -7,6 +7,9 @@ const MAX_RUNS_AHEAD = 4;
 /** Lines that a run may begin ahead of the first open line: a leader that is far ahead is forgotten by caches. */
 const MAX_LINES_AHEAD = 256;
 
+/** Of a shorter line, no part is worth a wait: some 200 tokens, which a model server computes in a few milliseconds. */
+const MIN_LEADER_BYTES = 1_024;
+
 /** One run, or the rest of it: indexes `[next, to)` are not taken. */
 interface OpenRun {
   next: number;
@@ -24,6 +27,8 @@ export interface LeaderFirstOptions {
   readonly marks: Uint8Array;
   /** Answered lines are skipped. */
   isAnswered(index: number): boolean;
+  /** Bytes of a line of the input. */
+  lengthOf(index: number): number;
 }
 
 /**
@@ -109,10 +114,14 @@ export class LeaderFirst {
     let to = from + 1;
     while (to < marks.length && marks[to] === RUN_MARK.none) to++;
     this.#end = to;
-    const isShared = marks[from] !== RUN_MARK.single && to - from > 1;
+    const isShared = marks[from] !== RUN_MARK.single && to - from > 1 && this.#isLong(from);
     const run: OpenRun = { next: from, to, leader: null, waitsUntilMs: 0, isShared };
     this.#runs.push(run);
     return run;
+  }
+
+  #isLong(index: number): boolean {
+    return this.#options.lengthOf(index) >= MIN_LEADER_BYTES;
   }
 
   #hasOpenLine(run: OpenRun): boolean {

@@ -65,7 +65,7 @@ export class PermitQueue<W> {
     return this.#tenantOf(request.tenant).turnOf(owner, request);
   }
 
-  /** Makes a request wait behind those of its batch. */
+  /** Makes a request wait behind those of its batch that are not of a later order. */
   push(turn: QueueTurn<W>): void {
     this.#add(turn, 'back');
   }

@@ -9,6 +9,8 @@ export interface PermitRequest {
   readonly priority: number;
   /** Expected cost, divided by the weight of its model. */
   readonly cost: number;
+  /** Of requests of one batch and priority those with the least number go first; 0 by default. */
+  readonly order?: number;
 }
 
 /**
@@ -19,16 +21,18 @@ export class PermitTurn<W, T = unknown> extends Link<PermitTurn<W, T>> {
   readonly owner: W;
   readonly line: BatchLine<W, T>;
   readonly cost: number;
+  readonly order: number;
   /** Whether its tenant was charged, so that the end corrects the charge. */
   isCharged = false;
   /** It had its turn and gave it back unused, so its next turn is free. */
   isPaid = false;
 
-  constructor(owner: W, line: BatchLine<W, T>, cost: number) {
+  constructor(owner: W, line: BatchLine<W, T>, { cost, order = 0 }: PermitRequest) {
     super();
     this.owner = owner;
     this.line = line;
     this.cost = cost;
+    this.order = order;
   }
 
   /** What serving it costs now. */
@@ -37,7 +41,7 @@ export class PermitTurn<W, T = unknown> extends Link<PermitTurn<W, T>> {
   }
 }
 
-/** The requests of one batch and priority at one limit, first come, first served. */
+/** The requests of one batch and priority at one limit, in their order; of equal ones, first come, first served. */
 export class BatchLine<W, T = unknown> extends Share {
   readonly tenant: T;
   readonly batch: string;
@@ -56,5 +60,13 @@ export class BatchLine<W, T = unknown> extends Share {
 
   get isIdle(): boolean {
     return this.open === 0 && this.waiting.size === 0;
+  }
+
+  /** Makes a request wait. Each chunk of the batch has one that waits, so few are looked at. */
+  wait(turn: PermitTurn<W, T>): void {
+    let before = this.waiting.last;
+    while (before !== null && before.order > turn.order) before = before.previous;
+    if (before === null) this.waiting.pushFront(turn);
+    else this.waiting.insertAfter(before, turn);
   }
 }

@@ -1,10 +1,10 @@
 import { StartTags } from '../queue/start-tags';
-import { BatchLine, PermitTurn } from './permit-turn';
+import { BatchLine, PermitTurn, type PermitRequest } from './permit-turn';
 import { ShareTable } from './share-table';
 
 /**
  * The requests of one tenant and priority at one limit. Its batches share by cost, in the order of
- * {@link StartTags}; within a batch, first come, first served. So the lanes of a batch take turns.
+ * {@link StartTags}; within a batch, its oldest chunk goes first (docs/design/permits.md#fair-turns).
  */
 export class PriorityClass<W, T> {
   readonly #tenant: T;
@@ -32,16 +32,17 @@ export class PriorityClass<W, T> {
   }
 
   /** A request that does not wait yet. */
-  turnOf(owner: W, batch: string, cost: number): PermitTurn<W, T> {
+  turnOf(owner: W, request: PermitRequest): PermitTurn<W, T> {
+    const { batch } = request;
     const line =
       this.#lines.find(batch) ??
       this.#lines.add(batch, new BatchLine(this.#tenant, batch, this.#priority));
-    return new PermitTurn(owner, line, cost);
+    return new PermitTurn(owner, line, request);
   }
 
   push(turn: PermitTurn<W, T>, end: 'back' | 'front'): void {
     const { line } = turn;
-    if (end === 'back') line.waiting.push(turn);
+    if (end === 'back') line.wait(turn);
     else line.waiting.pushFront(turn);
     this.#waiting++;
     if (line.slot === -1) this.#tags.join(line);

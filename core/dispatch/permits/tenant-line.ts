@@ -1,7 +1,7 @@
 import { PRIORITY } from '../../chunks/priority';
 import { Share } from '../queue/flow-order';
 import type { LoanClaim } from './loan-shares';
-import type { PermitTurn } from './permit-turn';
+import type { PermitRequest, PermitTurn } from './permit-turn';
 import { PriorityClass } from './priority-class';
 
 /**
@@ -32,11 +32,8 @@ export class TenantLine<W> extends Share {
     return this.#urgent !== null && this.#urgent.size > 0;
   }
 
-  turnOf(
-    owner: W,
-    request: { batch: string; priority: number; cost: number },
-  ): PermitTurn<W, TenantLine<W>> {
-    return this.#classOf(request.priority).turnOf(owner, request.batch, request.cost);
+  turnOf(owner: W, request: PermitRequest): PermitTurn<W, TenantLine<W>> {
+    return this.#classOf(request.priority).turnOf(owner, request);
   }
 
   /** What each of its batches claims of the limit. */

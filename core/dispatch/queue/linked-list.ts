@@ -47,6 +47,18 @@ export class LinkedList<L extends Link<L>> {
     this.#size++;
   }
 
+  /** Puts an element that is in no list right behind one that is in this list. */
+  insertAfter(before: L, link: L): void {
+    const { next } = before;
+    if (next === null) return this.push(link);
+    link.list = this;
+    link.previous = before;
+    link.next = next;
+    before.next = link;
+    next.previous = link;
+    this.#size++;
+  }
+
   /** Removes an element; returns false if it is not in this list. */
   remove(link: L): boolean {
     if (link.list !== this) return false;

@@ -6,12 +6,20 @@ import { BATCH_ID, chunkWorld, NONCE } from './chunk-world';
 import { gate } from './model-server';
 
 let world: ChunkWorld;
+/** Lines that are long enough for leaders. */
+const longLines = (count: number) => ({
+  bodies: Array.from({ length: count }, (_, i) => ({
+    model: 'm',
+    n: `l${i}`,
+    text: 'x'.repeat(1_024),
+  })),
+});
 afterEach(() => world.close());
 
 describe('a chunk of lines that share prefixes', () => {
   it('sends the first line of each run before followers, and then every line once', async () => {
     const server = gate();
-    world = await chunkWorld(6, server.answer, { concurrency: { per_model: 2 } });
+    world = await chunkWorld(6, server.answer, { concurrency: { per_model: 2 } }, longLines(6));
     const runs = encodeRuns(Uint8Array.from([1, 0, 0, 1, 0, 0]));
     await world.store.putIfAbsent(runsKey(BATCH_ID, NONCE, 'm'), runs);
     const result = world.run();
@@ -24,7 +32,7 @@ describe('a chunk of lines that share prefixes', () => {
 
   it('begins with the leader, though permits for all lines are free', async () => {
     const server = gate();
-    world = await chunkWorld(3, server.answer, { concurrency: { per_model: 3 } });
+    world = await chunkWorld(3, server.answer, { concurrency: { per_model: 3 } }, longLines(3));
     const runs = encodeRuns(Uint8Array.from([1, 0, 0]));
     await world.store.putIfAbsent(runsKey(BATCH_ID, NONCE, 'm'), runs);
     // The clock stands still, so that followers wait for the answer of the leader only.
@@ -41,7 +49,7 @@ describe('a chunk of lines that share prefixes', () => {
 
   it('sends followers 250 ms after their leader, even if it has no answer', async () => {
     const server = gate();
-    world = await chunkWorld(3, server.answer, { concurrency: { per_model: 3 } });
+    world = await chunkWorld(3, server.answer, { concurrency: { per_model: 3 } }, longLines(3));
     const runs = encodeRuns(Uint8Array.from([1, 0, 0]));
     await world.store.putIfAbsent(runsKey(BATCH_ID, NONCE, 'm'), runs);
     const result = world.run();
@@ -52,7 +60,7 @@ describe('a chunk of lines that share prefixes', () => {
 
   it('sends in plan order if the runs cannot be read', async () => {
     const server = gate();
-    world = await chunkWorld(6, server.answer, { concurrency: { per_model: 2 } });
+    world = await chunkWorld(6, server.answer, { concurrency: { per_model: 2 } }, longLines(6));
     await world.store.putIfAbsent(runsKey(BATCH_ID, NONCE, 'm'), Buffer.alloc(0));
     const result = world.run();
     await until(() => server.held().length === 2, 5_000, 'two requests');

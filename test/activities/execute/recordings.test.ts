@@ -201,6 +201,8 @@ it('divides service by the size of recordings', async () => {
       tryAcquire: (request) => dispatcher.tryAcquire(request),
       limitOf: (model) => dispatcher.limitOf(model),
       scarcePermitOf: (model) => dispatcher.scarcePermitOf(model),
+      holdReleases: () => dispatcher.holdReleases(),
+      endHold: () => dispatcher.endHold(),
       wait: (request, onGranted) => {
         costs.push(request.cost);
         return dispatcher.wait(request, onGranted);

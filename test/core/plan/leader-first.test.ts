@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { LeaderFirst } from '../../../core/plan/leader-first';
 
-const open = (marks: readonly number[], answered: readonly number[] = []) =>
+const open = (marks: readonly number[], answered: readonly number[] = [], bytes = 1_024) =>
   new LeaderFirst({
     marks: Uint8Array.from(marks),
     isAnswered: (index) => answered.includes(index),
+    lengthOf: () => bytes,
   });
 
 /** The same after its start: the first try has ended. */
@@ -50,6 +51,10 @@ describe('the order of lines with leaders', () => {
 
   it('holds nothing back if there is nothing else to send', () => {
     expect(send(started([1, 0, 0, 0]), 4, 0)).toEqual([0, 1, 2, 3]);
+  });
+
+  it('has no leaders among lines of less than 1,024 bytes', () => {
+    expect(send(open([1, 0, 0, 1, 0], [], 1_023), 5, 0)).toEqual([0, 1, 2, 3, 4]);
   });
 
   it('waits for the leader when it begins, until a try ends', () => {

@@ -22,7 +22,7 @@ describe('the beginning of the run of a line', () => {
         const marks = Uint8Array.from([1, ...list]);
         const starts = runStarts({ marks, from: 0, hashOf });
         // If each line ends before the next one is taken, lines come in plan order: runs are contiguous.
-        const order = new LeaderFirst({ marks, isAnswered: () => false });
+        const order = new LeaderFirst({ marks, isAnswered: () => false, lengthOf: () => 4_096 });
         const taken: number[] = [];
         for (let next = order.take(0); next !== null; next = order.take(0)) {
           taken.push(starts[next] ?? NaN);

@@ -142,6 +142,22 @@ describe('tenants that wait for permits', () => {
     expect(queue.shift()).toBeNull();
   });
 
+  it('are served by their order within a batch, and equal ones as they came', () => {
+    const queue = new PermitQueue<string>({ divides: false, weightOf: () => 1 });
+    const wait = (owner: string, order?: number) => {
+      const request = { tenant: 't', batch: 'm', priority: NORMAL, cost: 1 };
+      queue.push(queue.turnOf(owner, order === undefined ? request : { ...request, order }));
+    };
+    wait('late', 9);
+    wait('second', 5);
+    wait('new');
+    wait('third', 5);
+    wait('first', 2);
+    wait('last', 9);
+    const order = Array.from({ length: 6 }, () => queue.shift()!.owner);
+    expect(order).toEqual(['new', 'first', 'second', 'third', 'late', 'last']);
+  });
+
   it('gain nothing by many batches', () => {
     const members = Array.from({ length: 40 }, (_, i) => ({ tenant: 'a', batch: `b${i}` }));
     const served = crowd([...members, { tenant: 'b' }])(800);

@@ -1,0 +1,58 @@
+import type { ReleaseHold } from '../../inference/dispatcher';
+
+/** Work that is done in one go, in less than a millisecond. */
+export interface SliceTask {
+  /** Must not throw. */
+  onSlice(): void;
+}
+
+/** How long the tasks of one turn of the event loop may take together, ms. */
+const SLICE_MS = 4;
+
+/**
+ * Does small tasks in their order, a slice of them in each turn of the event loop: first everything that was ready is
+ * read, then tasks are done, then the permits that they gave back are used
+ * (docs/design/execution.md#answers-in-slices).
+ */
+export class LoopSlices {
+  readonly #permits: ReleaseHold;
+  #waiting: SliceTask[] = [];
+  /** How many of those that wait are done. */
+  #done = 0;
+  /** A slice runs, or will run in the next turn. */
+  #isArmed = false;
+  readonly #onTurn = (): void => this.#doSlice();
+
+  constructor(permits: ReleaseHold) {
+    this.#permits = permits;
+  }
+
+  /** Does the task soon, and never before this returns. */
+  do(task: SliceTask): void {
+    this.#waiting.push(task);
+    if (!this.#isArmed) this.#arm();
+  }
+
+  #arm(): void {
+    this.#isArmed = true;
+    setImmediate(this.#onTurn);
+  }
+
+  #doSlice(): void {
+    this.#permits.holdReleases();
+    try {
+      this.#doTasks(performance.now() + SLICE_MS);
+    } finally {
+      this.#permits.endHold();
+    }
+    if (this.#done < this.#waiting.length) return this.#arm();
+    this.#waiting = [];
+    this.#done = 0;
+    this.#isArmed = false;
+  }
+
+  #doTasks(endsMs: number): void {
+    do this.#waiting[this.#done++]?.onSlice();
+    while (this.#done < this.#waiting.length && performance.now() < endsMs);
+  }
+}
