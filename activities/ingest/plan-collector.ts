@@ -55,7 +55,13 @@ export function createPlanCollector(options: PlanCollectorOptions): PlanCollecto
     planned.add(model);
     return true;
   };
-  const builderOf = (model: string): PlanBuilder | null => {
+  /** Those of the latest request. Most have the same model as the one before. */
+  let [model, builder]: [string | null, PlanBuilder | null] = [null, null];
+  const builderOf = (name: string): PlanBuilder | null => {
+    if (name !== model) [model, builder] = [name, foundBuilder(name)];
+    return builder;
+  };
+  const foundBuilder = (model: string): PlanBuilder | null => {
     const known = builders.get(model);
     if (known !== undefined) return known;
     if (!hasPlan(model)) return null;

@@ -25,9 +25,10 @@ export interface PlacedLines {
 export class DepthFirstOrder {
   readonly #lines: PlacedLines;
   readonly #chains: ChainList;
-  /** Entry numbers and group numbers of the segment at work. */
+  /** Entry numbers and group numbers of the segment at work, and the sizes of its groups. */
   #moved = new Uint32Array(0);
   #groups = new Uint32Array(0);
+  #sizes = new Uint32Array(0);
   readonly #table = new GroupTable();
   readonly #open: Segment[] = [];
 
@@ -51,7 +52,11 @@ export class DepthFirstOrder {
     const first = order[from] ?? 0;
     let shared = this.#chains.lengthOf(first);
     for (let place = from + 1; place < to && shared > depth; place++) {
-      shared = this.#sharedBlocks(first, order[place] ?? 0, { least: depth, most: shared });
+      const line = order[place] ?? 0;
+      // Most lines of a segment share all of that.
+      if (this.#chains.blockAt(line, shared - 1) === this.#chains.blockAt(first, shared - 1))
+        continue;
+      shared = this.#sharedBlocks(first, line, { least: depth, most: shared - 1 });
     }
     return shared;
   }
@@ -61,12 +66,10 @@ export class DepthFirstOrder {
     const chains = this.#chains;
     let { least } = bounds;
     let most = Math.min(bounds.most, chains.lengthOf(b));
-    // Most lines of a segment share all of `most`.
-    let middle = most;
     while (least < most) {
+      const middle = (least + most + 1) >> 1;
       if (chains.blockOf(a, middle - 1) === chains.blockOf(b, middle - 1)) least = middle;
       else most = middle - 1;
-      middle = (least + most + 1) >> 1;
     }
     return least;
   }
@@ -74,10 +77,11 @@ export class DepthFirstOrder {
   /** Groups a segment, which has at least two lines, by the first block that they do not all share. */
   #split(segment: Segment): void {
     const { from, to, depth } = segment;
-    const sizes = this.#countGroups(segment);
+    const groups = this.#countGroups(segment);
     // Between two groups, neighbours share what all lines share. Groups overwrite their inner places later.
     this.#lines.shared.fill(depth, from + 1, to);
-    if (sizes.length === to - from) return;
+    if (groups === to - from) return;
+    const sizes = this.#sizes.subarray(0, groups);
     this.#gather(segment, sizes);
     let place = from;
     for (const size of sizes) {
@@ -86,25 +90,25 @@ export class DepthFirstOrder {
     }
   }
 
-  /** Numbers the groups in the order of first appearance. Returns their sizes. */
-  #countGroups({ from, to, depth }: Segment): number[] {
+  /** Numbers the groups in the order of first appearance and counts their lines. Returns how many groups there are. */
+  #countGroups({ from, to, depth }: Segment): number {
     const { order } = this.#lines;
     this.#reserve(to - from);
     this.#table.reset(to - from);
-    const sizes: number[] = [];
+    let count = 0;
     for (let place = from; place < to; place++) {
       const block = this.#chains.blockAt(order[place] ?? 0, depth);
       // A line that ends here shares no further block, so it is a group of its own.
-      const group = block === NO_BLOCK ? sizes.length : this.#table.numberOf(block, sizes.length);
+      const group = block === NO_BLOCK ? count : this.#table.numberOf(block, count);
       this.#groups[place - from] = group;
-      if (group === sizes.length) sizes.push(1);
-      else sizes[group] = (sizes[group] ?? 0) + 1;
+      if (group < count) this.#sizes[group] = (this.#sizes[group] ?? 0) + 1;
+      else this.#sizes[count++] = 1;
     }
-    return sizes;
+    return count;
   }
 
   /** Moves the lines of each group together. */
-  #gather({ from, to }: Segment, sizes: readonly number[]): void {
+  #gather({ from, to }: Segment, sizes: Uint32Array): void {
     const { order } = this.#lines;
     const places = new Uint32Array(sizes.length);
     for (let group = 1; group < sizes.length; group++) {
@@ -123,5 +127,6 @@ export class DepthFirstOrder {
     if (this.#groups.length >= lines) return;
     this.#moved = new Uint32Array(lines);
     this.#groups = new Uint32Array(lines);
+    this.#sizes = new Uint32Array(lines);
   }
 }

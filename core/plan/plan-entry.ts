@@ -1,4 +1,4 @@
-import { readInt64, writeInt64 } from '../journal/int64';
+import { readInt64, writeInt64, writeUint32 } from '../journal/int64';
 
 /**
  * One entry of a plan (docs/design/journal.md#plan): little-endian, offset i64, length u32, prefix hash
@@ -19,8 +19,8 @@ export interface PlanEntry {
 /** Writes the 16 bytes of `entry` at byte `at` of `target`. */
 export function encodePlanEntry(target: Buffer, at: number, entry: PlanEntry): void {
   writeInt64(target, entry.offset, at);
-  target.writeUInt32LE(entry.length, at + 8);
-  target.writeUInt32LE(entry.prefixHash, at + 12);
+  writeUint32(target, entry.length, at + 8);
+  writeUint32(target, entry.prefixHash, at + 12);
 }
 
 /** Entry number `index` of plan bytes. @throws RangeError outside the buffer */

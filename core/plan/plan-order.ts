@@ -1,9 +1,8 @@
 import type { ChainList } from './chain-list';
 import { DepthFirstOrder } from './depth-first';
+import { orderByHash } from './hash-order';
 import { markRuns } from './run-marks';
 import { RUN_MARK } from './runs';
-
-const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 /** The order in which a model's lines are sent. */
 export interface PlanOrder {
@@ -23,7 +22,9 @@ export function planOrder(
   hashOf: (entry: number) => number,
   chains: ChainList,
 ): PlanOrder {
-  const byHash = isOrdered(count, hashOf) ? null : orderByHash(count, hashOf);
+  const hashes = new Uint32Array(count);
+  for (let entry = 0; entry < count; entry++) hashes[entry] = hashOf(entry);
+  const byHash = orderByHash(hashes);
   if (chains.isEmpty) return { entries: byHash, marks: null };
   const order = byHash ?? inputOrder(count);
   const marks = new Uint8Array(count);
@@ -31,9 +32,9 @@ export function planOrder(
   const depthFirst = new DepthFirstOrder({ order, shared }, chains);
   let isPlain = true;
   for (let from = 0; from < count;) {
-    const hash = hashOf(order[from] ?? 0);
+    const hash = hashes[order[from] ?? 0] ?? 0;
     let to = from + 1;
-    while (to < count && hashOf(order[to] ?? 0) === hash) to++;
+    while (to < count && hashes[order[to] ?? 0] === hash) to++;
     depthFirst.sort(from, to);
     // A system prompt counts as one block, however long it is.
     const system = hash === 0 ? 0 : 1;
@@ -59,30 +60,4 @@ function isInputOrder(order: Uint32Array): boolean {
 function isOneRun(marks: Uint8Array, hash: number): boolean {
   for (let i = 1; i < marks.length; i++) if (marks[i] !== RUN_MARK.none) return false;
   return marks.length === 1 || marks[0] === (hash === 0 ? RUN_MARK.single : RUN_MARK.shared);
-}
-
-function orderByHash(count: number, hashOf: (entry: number) => number): Uint32Array {
-  // Hash and entry number form one 64-bit key, with the hash in the upper half. The native sort then
-  // needs no comparator, and equal hashes keep their order.
-  const keys = new BigUint64Array(count);
-  const halves = new Uint32Array(keys.buffer);
-  const low = LITTLE_ENDIAN ? 0 : 1;
-  for (let i = 0; i < count; i++) {
-    halves[2 * i + low] = i;
-    halves[2 * i + 1 - low] = hashOf(i);
-  }
-  keys.sort();
-  // In place: the number of a later key is never read after its half was written.
-  for (let place = 0; place < count; place++) halves[place] = halves[2 * place + low] ?? 0;
-  return halves.subarray(0, count);
-}
-
-function isOrdered(count: number, hashOf: (entry: number) => number): boolean {
-  let previous = 0;
-  for (let i = 0; i < count; i++) {
-    const hash = hashOf(i);
-    if (hash < previous) return false;
-    previous = hash;
-  }
-  return true;
 }
