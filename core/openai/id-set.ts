@@ -8,6 +8,18 @@ export interface IdSet {
   readonly size: number;
   /** Takes the hash at `at` of `words`. False if it was added before. */
   add(words: Uint32Array, at: number): boolean;
+  /**
+   * Loads the places of hashes that are about to be added, `stride` words apart from `at` to `end`. It changes nothing. As
+   * none of these accesses waits for another one, the processor makes many of them at once.
+   */
+  prefetch(words: Uint32Array, range: PrefetchRange): void;
+}
+
+/** Where hashes are in an array of words. */
+export interface PrefetchRange {
+  readonly at: number;
+  readonly end: number;
+  readonly stride: number;
 }
 
 const FIRST_BITS = 10;
@@ -30,6 +42,8 @@ class HashTable implements IdSet {
   size = 0;
   /** The one hash that looks like a free place. */
   #hasZero = false;
+  /** What was loaded ahead: without a use for it, a compiler could leave the loads out. */
+  #loaded = 0;
 
   add(words: Uint32Array, at: number): boolean {
     const a = words[at] ?? 0;
@@ -45,6 +59,16 @@ class HashTable implements IdSet {
     this.size++;
     if (4 * this.size >= FULL_QUARTERS << this.#bits) this.#grow();
     return true;
+  }
+
+  prefetch(words: Uint32Array, { at, end, stride }: PrefetchRange): void {
+    const table = this.#table;
+    const shift = 32 - this.#bits;
+    let loaded = 0;
+    for (let i = at; i < end; i += stride) {
+      loaded ^= table[((words[i] ?? 0) >>> shift) * ID_HASH_WORDS] ?? 0;
+    }
+    this.#loaded = loaded;
   }
 
   #addZero(): boolean {
@@ -73,15 +97,24 @@ class HashTable implements IdSet {
     const old = this.#table;
     this.#bits++;
     this.#table = new Uint32Array(ID_HASH_WORDS << this.#bits);
-    for (let at = 0; at < old.length; at += ID_HASH_WORDS) {
-      const a = old[at] ?? 0;
-      const b = old[at + 1] ?? 0;
-      const c = old[at + 2] ?? 0;
-      if ((a | b | c) === 0) continue;
-      const place = this.#placeOf(a, b, c);
-      this.#table[place] = a;
-      this.#table[place + 1] = b;
-      this.#table[place + 2] = c;
+    copyHashes(old, this.#table, 32 - this.#bits);
+  }
+}
+
+/** Copies hashes, which are all different, to a table of which the places are `shift` bits above the lowest one of a hash. */
+function copyHashes(from: Uint32Array, to: Uint32Array, shift: number): void {
+  for (let at = 0; at < from.length; at += ID_HASH_WORDS) {
+    const a = from[at] ?? 0;
+    const b = from[at + 1] ?? 0;
+    const c = from[at + 2] ?? 0;
+    if ((a | b | c) === 0) continue;
+    let place = (a >>> shift) * ID_HASH_WORDS;
+    while (((to[place] ?? 0) | (to[place + 1] ?? 0) | (to[place + 2] ?? 0)) !== 0) {
+      place += ID_HASH_WORDS;
+      if (place === to.length) place = 0;
     }
+    to[place] = a;
+    to[place + 1] = b;
+    to[place + 2] = c;
   }
 }

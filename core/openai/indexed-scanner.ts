@@ -27,6 +27,8 @@ const LF = 0x0a;
 const CR = 0x0d;
 /** Bytes that are taken at once where lines are full of faults. */
 const LEAST_BYTES = 64 * 1024;
+/** Lines whose ids are looked for at once. What that loads stays in the processor's nearest cache until it is used. */
+const EXPECTED_LINES = 128;
 
 /**
  * Passes whole lines to an index, as many as possible at once, and to the judge what it finds. Only lines that the index
@@ -70,11 +72,7 @@ class IndexedScanner {
   #wholeLines(chunk: Buffer, from: number): Buffer | null {
     if (!this.#splitter.isBetweenLines) return null;
     const end = chunk.lastIndexOf(LF, from + this.#bytes - 1) + 1;
-    if (end <= from) return null;
-    const lines = chunk.subarray(from, end);
-    if (this.#options.checks.isUtf8(lines)) return lines;
-    this.#bytes = LEAST_BYTES;
-    return null;
+    return end <= from ? null : chunk.subarray(from, end);
   }
 
   /** Takes the rest of a line; else bytes whose lines are read one by one, because their encoding has a fault. */
@@ -86,17 +84,21 @@ class IndexedScanner {
     return to;
   }
 
-  /** Reads lines. Returns how many bytes it has taken. */
+  /** Reads lines. Returns how many bytes it has taken: none if they are not UTF-8. */
   #read(text: Buffer): number {
     const splitter = this.#splitter;
-    const { index, rules, judge } = this.#options;
-    const found = index.read(text, rules);
-    if (found === null) return 0;
+    const { index, rules, checks, judge } = this.#options;
+    const found = index.read(text, rules, (bytes) => checks.isUtf8(bytes));
+    if (found === null) {
+      this.#bytes = LEAST_BYTES;
+      return 0;
+    }
     const { count, bytes, records } = found;
     this.#request.begin({ found, text, offset: splitter.offset });
     let number = splitter.lines;
     let skipped = 0;
     for (let i = 0; i < count; i++) {
+      if (i % EXPECTED_LINES === 0) this.#expect(records, i, count);
       number++;
       const shape = records[i * RECORD_WORDS + RECORD.shape];
       if (shape === SHAPE.usual) judge.plain(number, this.#request.take(i));
@@ -111,6 +113,12 @@ class IndexedScanner {
     this.#bytes = bytes < text.length ? Math.max(LEAST_BYTES, bytes) : 2 * this.#bytes;
     this.#bytes = Math.min(this.#bytes, MAX_TEXT_BYTES);
     return bytes;
+  }
+
+  #expect(records: Uint32Array, from: number, count: number): void {
+    const to = Math.min(count, from + EXPECTED_LINES);
+    const at = from * RECORD_WORDS + RECORD.idHash;
+    this.#options.judge.expect(records, { at, end: to * RECORD_WORDS, stride: RECORD_WORDS });
   }
 
   #parse(line: Buffer): void {

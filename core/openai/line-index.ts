@@ -4,10 +4,17 @@ import { LINE_INDEX_PROGRAM } from './line-index-program';
 /** Reads the fields of requests of the usual shape without parsing their lines (docs/design/batch-path.md#index-of-a-line). */
 export interface LineIndex {
   /**
-   * Reads the lines of `text`, which is UTF-8 and has at most {@link MAX_TEXT_BYTES}, or is a single line. Stops after a
-   * number of lines of another shape, each of which costs its caller much more time. Null if there is no memory for it.
+   * Reads the lines of `text`, which has at most {@link MAX_TEXT_BYTES}, or is a single line. Stops after a number of lines of
+   * another shape, each of which costs its caller much more time. Null if the text is not UTF-8, or there is no memory for it.
+   *
+   * @param isUtf8 checks the copy of the text that the program reads, which is nearer to the processor than the text; not
+   *   needed for a text that is known to be UTF-8
    */
-  read(text: Buffer, rules: IndexRules): IndexedLines | null;
+  read(
+    text: Buffer,
+    rules: IndexRules,
+    isUtf8?: (bytes: Uint8Array) => boolean,
+  ): IndexedLines | null;
 }
 
 /** Texts of more than one line can have this many bytes. */
@@ -179,10 +186,16 @@ class WasmLineIndex implements LineIndex {
     });
   }
 
-  read(text: Buffer, rules: IndexRules): IndexedLines | null {
+  read(
+    text: Buffer,
+    rules: IndexRules,
+    isUtf8?: (bytes: Uint8Array) => boolean,
+  ): IndexedLines | null {
     if (!this.#reserve(text.length)) return null;
     const program = this.#program;
-    this.#memory.set(text, this.#textStart);
+    const start = this.#textStart;
+    this.#memory.set(text, start);
+    if (isUtf8?.(this.#memory.subarray(start, start + text.length)) === false) return null;
     this.#memory.set(rules.url, program.urlStart());
     const required = rules.required.reduce((bits, field) => bits | (1 << FIELDS[field]), 0);
     program.setRules(rules.url.length, required, rules.countsInputs, rules.answersAudio);

@@ -1,6 +1,6 @@
 import { CHAIN_BLOCK_BYTES, createChainReader } from '../plan/prefix-chain';
 import { createIdHasher } from './id-hash';
-import { createIdSet } from './id-set';
+import { createIdSet, type PrefetchRange } from './id-set';
 import type { InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { createJsonGuard } from './json-check';
@@ -72,6 +72,11 @@ export class LineJudge implements LineConsumer {
     if (!this.#ids.add(request.words, request.idHashAt)) this.#duplicate(request.customId());
     if (request.model !== this.#model) this.#checkModel(request.model);
     if (this.#faults === 0) this.#sink.request(request);
+  }
+
+  /** Prepares for lines whose records are about to be taken. */
+  expect(words: Uint32Array, range: PrefetchRange): void {
+    this.#ids.prefetch(words, range);
   }
 
   tooLong(number: number): void {
