@@ -17,8 +17,10 @@ export const DIGIT_ZERO: u32 = 0x30;
 /** Turns an ASCII letter into its lower case. */
 export const LOWER: u32 = 0x20;
 
-const SPACE: u32 = 0x20;
+const LAST_CONTROL: u32 = 0x1f;
 const BACKSLASH: u32 = 0x5c;
+const LETTER_B: u32 = 0x62;
+const LETTER_R: u32 = 0x72;
 const LETTER_U: u32 = 0x75;
 const BLOCK: usize = 64;
 /** No end and no fault yet. */
@@ -54,9 +56,7 @@ function longTextEnd(from: usize): usize {
   hasEscape = false;
   isOddEnd = 0;
   const far = from + MIN_COMPARED;
-  let at = from;
-  let end = GO_ON;
-  for (; end === GO_ON && at < far; at += BLOCK) end = endInBlock(at);
+  const end = endBefore(from, far);
   if (end !== GO_ON) return end;
   const known = knownEnd(from);
   if (known !== 0) {
@@ -64,30 +64,42 @@ function longTextEnd(from: usize): usize {
     hasEscape = true;
     return known;
   }
-  for (; end === GO_ON; at += BLOCK) end = endInBlock(at);
-  if (end !== FAIL) rememberText(from, end);
-  return end;
+  const farEnd = endBefore(far, usize.MAX_VALUE);
+  if (farEnd !== FAIL) rememberText(from, farEnd);
+  return farEnd;
 }
 
-/** Position after the string if it ends in the 64 bytes at `at`, {@link GO_ON} if it does not, FAIL if it has a fault. */
-function endInBlock(at: usize): usize {
-  const a = v128.load(at);
-  const b = v128.load(at, 16);
-  const c = v128.load(at, 32);
-  const d = v128.load(at, 48);
-  const special = v128.or(v128.or(specials(a), specials(b)), v128.or(specials(c), specials(d)));
-  if (!v128.any_true(special) && isOddEnd === 0) return GO_ON;
-  const slashes = mask(slashesOf(a), slashesOf(b), slashesOf(c), slashesOf(d));
-  const escaped = escapedBy(slashes);
-  const stops = mask(stopsOf(a), stopsOf(b), stopsOf(c), stopsOf(d)) & ~escaped;
-  const inside = stops === 0 ? ALL : (stops & (0 - stops)) - 1;
-  if ((slashes & inside) !== 0) hasEscape = true;
-  const wrong = mask(wrongOf(a), wrongOf(b), wrongOf(c), wrongOf(d));
-  if ((escaped & inside & wrong) !== 0) return FAIL;
-  const unicode = mask(unicodeOf(a), unicodeOf(b), unicodeOf(c), unicodeOf(d)) & escaped & inside;
-  if (unicode !== 0 && !areHex(at, unicode)) return FAIL;
-  if (stops === 0) return GO_ON;
-  const stop = at + <usize>ctz(stops);
+/**
+ * Position after the string if it ends in one of the blocks that begin before `far`, FAIL if it has a fault before, else
+ * {@link GO_ON}. One loop, which a compiler turns into one with all constants in registers.
+ */
+function endBefore(from: usize, far: usize): usize {
+  for (let at = from; at < far; at += BLOCK) {
+    const a = v128.load(at);
+    const b = v128.load(at, 16);
+    const c = v128.load(at, 32);
+    const d = v128.load(at, 48);
+    const special = v128.or(v128.or(specials(a), specials(b)), v128.or(specials(c), specials(d)));
+    if (!v128.any_true(special) && isOddEnd === 0) continue;
+    const slashes = mask(slashesOf(a), slashesOf(b), slashesOf(c), slashesOf(d));
+    let stops = mask(stopsOf(a), stopsOf(b), stopsOf(c), stopsOf(d));
+    if ((slashes | isOddEnd) !== 0) {
+      const escaped = escapedBy(slashes);
+      stops &= ~escaped;
+      const inside = stops === 0 ? ALL : (stops & (0 - stops)) - 1;
+      if ((slashes & inside) !== 0) hasEscape = true;
+      const usual = mask(usualOf(a), usualOf(b), usualOf(c), usualOf(d));
+      const unusual = escaped & inside & ~usual;
+      if (unusual !== 0 && !areEscapes(at, unusual)) return FAIL;
+    }
+    if (stops !== 0) return stopIn(at, stops);
+  }
+  return GO_ON;
+}
+
+/** The end of the string if the first of the stops is a quote. */
+function stopIn(block: usize, stops: u64): usize {
+  const stop = block + <usize>ctz(stops);
   return byteAt(stop) === QUOTE ? stop + 1 : FAIL;
 }
 
@@ -105,14 +117,21 @@ function escapedBy(slashes: u64): u64 {
   return (EVEN_BITS ^ (fromEven << 1)) & behind;
 }
 
-/** Whether four hexadecimal digits follow each of the bytes. */
-function areHex(block: usize, bytes: u64): bool {
+/** Whether a backslash may be before each of the bytes. */
+function areEscapes(block: usize, bytes: u64): bool {
   for (let left = bytes; left !== 0; left &= left - 1) {
-    const from = block + <usize>ctz(left) + 1;
-    for (let at = from; at < from + 4; at++) {
-      const byte = byteAt(at);
-      if (byte - DIGIT_ZERO > 9 && (byte | LOWER) - 0x61 > 5) return false;
-    }
+    const at = block + <usize>ctz(left);
+    const byte = byteAt(at);
+    if (byte === LETTER_U ? !areHex(at + 1) : byte !== LETTER_R && byte !== LETTER_B) return false;
+  }
+  return true;
+}
+
+/** Whether there are four hexadecimal digits. */
+function areHex(from: usize): bool {
+  for (let at = from; at < from + 4; at++) {
+    const byte = byteAt(at);
+    if (byte - DIGIT_ZERO > 9 && (byte | LOWER) - 0x61 > 5) return false;
   }
   return true;
 }
@@ -136,26 +155,15 @@ function slashesOf(block: v128): v128 {
 function stopsOf(block: v128): v128 {
   return v128.or(
     i8x16.eq(block, i8x16.splat(<i8>QUOTE)),
-    i8x16.lt_u(block, i8x16.splat(<i8>SPACE)),
+    i8x16.le_u(block, i8x16.splat(<i8>LAST_CONTROL)),
   );
 }
 
-function unicodeOf(block: v128): v128 {
-  return i8x16.eq(block, i8x16.splat(<i8>LETTER_U));
-}
-
-/**
- * The bytes that no backslash may be before. Both tables have a bit for each upper half of `"/` (2), `\\` (5), `bfn` (6)
- * and `rtu` (7): by the lower half of a byte, and by its upper half.
- */
-function wrongOf(block: v128): v128 {
-  const lower = i8x16.swizzle(
-    i8x16(0, 0, 13, 0, 8, 8, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1),
+/** Bytes that may follow a backslash, except `b`, `r` and `u`: each is the one with its lower half in the table. */
+function usualOf(block: v128): v128 {
+  const usual = i8x16.swizzle(
+    i8x16(1, 0, 0x22, 0, 0x74, 0, 0x66, 0, 0, 0, 0, 0, 0x5c, 0, 0x6e, 0x2f),
     v128.and(block, i8x16.splat(15)),
   );
-  const upper = i8x16.swizzle(
-    i8x16(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0),
-    i8x16.shr_u(block, 4),
-  );
-  return i8x16.eq(v128.and(lower, upper), i8x16.splat(0));
+  return i8x16.eq(block, usual);
 }

@@ -3,6 +3,7 @@
  * feed, which no token of a line contains, so nothing here looks for its end. Positions are addresses.
  */
 import { byteAt, DIGIT_ZERO, FAIL, QUOTE, LOWER, textEnd } from './json-strings';
+import { noteString } from './line-shape';
 
 /** Bytes that begin and end values. */
 export const OPEN_BRACE: u32 = 0x7b;
@@ -38,8 +39,9 @@ let depthLimit: u32 = 0;
 let tokens: u32 = 0;
 let tokenLimit: u32 = 0;
 
-/** Where the opening quote of the latest key is. */
+/** Where the opening quote of the latest key is, and the position after its closing quote. */
 export let keyStart: usize = 0;
+export let keyEnd: usize = 0;
 
 /** Begins a text. A limit above 2^31 could overflow the counter of tokens. */
 export function beginText(maxDepth: u32, maxTokens: u32): void {
@@ -81,7 +83,8 @@ export function commaEnd(at: usize): usize {
 /** Steps over a key and its colon to the value. */
 export function member(at: usize): usize {
   keyStart = at;
-  const colon = blanksEnd(textEnd(at));
+  keyEnd = textEnd(at);
+  const colon = blanksEnd(keyEnd);
   tokens += HEAVY;
   return byteAt(colon) === COLON && tokens <= tokenLimit ? blanksEnd(colon + 1) : FAIL;
 }
@@ -123,8 +126,15 @@ function levelsEnd(from: usize, floor: u32): usize {
   return at;
 }
 
-/** Steps over a string that is a value. */
+/** Steps over a string that is a value, and may be another one in the next line. */
 export function stringEnd(at: usize): usize {
+  const end = fixedStringEnd(at);
+  noteString(at, end);
+  return end;
+}
+
+/** Steps over a string that is a value. */
+export function fixedStringEnd(at: usize): usize {
   tokens += HEAVY;
   return tokens <= tokenLimit ? textEnd(at) : FAIL;
 }

@@ -9,6 +9,8 @@ import {
   CLOSE_BRACKET,
   commaEnd,
   enter,
+  fixedStringEnd,
+  keyEnd,
   keyStart,
   leave,
   member,
@@ -19,6 +21,14 @@ import {
 } from './json-values';
 import { byteAt, FAIL, hasEscape, QUOTE } from './json-strings';
 import { firstEqual, MIN_COMPARED } from './known-texts';
+import {
+  beginShape,
+  equalString,
+  notePlain,
+  sameShapeEnd,
+  shiftAfter,
+  stringCount,
+} from './line-shape';
 
 /** Fields, by the number of their name in the table (core/openai/line-index.ts writes it). */
 export const CUSTOM_ID: i32 = 0;
@@ -54,11 +64,17 @@ const REQUEST: i32 = MODEL;
 const MESSAGE: i32 = ROLE;
 
 /**
- * Each field has three words, as addresses: where its value begins and ends, and where the earliest value begins that is
- * known to equal it, if it is a long string.
+ * Each field has four words: where its value begins and ends, and where the earliest value begins that is known to equal
+ * it, if it is a long string, as addresses; and how many strings of the line are before its beginning and its end.
  */
 const PLACES: usize = 1024;
 const PLACE_BYTES: usize = 16;
+const PLACE_END: usize = 4;
+const PLACE_EQUAL: usize = 8;
+const STRINGS_BEFORE: usize = 12;
+const STRINGS_BEFORE_END: usize = 14;
+/** Fields that are not asked for once the line is read. */
+const UNUSED: u32 = (1 << METHOD) | (1 << BODY) | (1 << ROLE) | (1 << CONTENT);
 const REQUIRED: u32 = (1 << CUSTOM_ID) | (1 << METHOD) | (1 << URL) | (1 << BODY) | (1 << MODEL);
 /**
  * Each name has 32 bytes: its text in quotes, at most 16 bytes, and at byte 16 a word with a bit set for each of them.
@@ -83,11 +99,30 @@ let present: u32 = 0;
 export function fieldsEnd(start: usize, maxDepth: u32, maxTokens: u32): usize {
   present = 0;
   inputCount = 0;
+  beginShape();
   beginText(maxDepth, maxTokens);
   const open = blanksEnd(start);
   if (byteAt(open) !== OPEN_BRACE) return FAIL;
   const end = blanksEnd(objectEnd(open, LINE));
   return byteAt(end) === LF && (present & REQUIRED) === REQUIRED ? end : FAIL;
+}
+
+/**
+ * The same for a line that is written like the line before, whose fields it has in their places among the strings. FAIL if
+ * it is not; then nothing is known of any line.
+ */
+export function likeFieldsEnd(start: usize): usize {
+  const newline = sameShapeEnd(start);
+  if (newline === FAIL) return FAIL;
+  for (let left = present & ~UNUSED; left !== 0; left &= left - 1) {
+    const at = place(<i32>ctz(left));
+    const strings = <u32>load<u16>(at, STRINGS_BEFORE);
+    store<u32>(at, load<u32>(at) + shiftAfter(strings));
+    const end = <u32>load<u16>(at, STRINGS_BEFORE_END);
+    store<u32>(at, load<u32>(at, PLACE_END) + shiftAfter(end), PLACE_END);
+    store<u32>(at, equalString(strings), PLACE_EQUAL);
+  }
+  return newline;
 }
 
 /** Where the value of a field begins. */
@@ -97,14 +132,14 @@ export function startOf(field: i32): usize {
 
 /** Position after it. */
 export function endOf(field: i32): usize {
-  return load<u32>(place(field), 4);
+  return load<u32>(place(field), PLACE_END);
 }
 
 /** Where the earliest value in this call begins that is known to equal this one. */
 export function equalOf(field: i32): usize {
   const start = startOf(field);
   const isLong = byteAt(start) === QUOTE && endOf(field) - start - 1 > MIN_COMPARED;
-  return isLong ? load<u32>(place(field), 8) - 1 : start;
+  return isLong ? load<u32>(place(field), PLACE_EQUAL) - 1 : start;
 }
 
 /** Whether the line has a field. */
@@ -126,15 +161,18 @@ function place(field: i32): usize {
   return PLACES + <usize>field * PLACE_BYTES;
 }
 
-/** False for a second value of the same field. */
-function note(field: i32, start: usize, end: usize): bool {
+/** False for a second value of the same field. `strings` of the line are before the value. */
+function note(field: i32, start: usize, end: usize, strings: u32): bool {
   if (field === OTHER) return true;
   const bit = 1 << field;
   if ((present & bit) !== 0) return false;
   present |= bit;
-  store<u32>(place(field), <u32>start);
-  store<u32>(place(field), <u32>end, 4);
-  store<u32>(place(field), <u32>firstEqual, 8);
+  const at = place(field);
+  store<u32>(at, <u32>start);
+  store<u32>(at, <u32>end, PLACE_END);
+  store<u32>(at, <u32>firstEqual, PLACE_EQUAL);
+  store<u16>(at, <u16>strings, STRINGS_BEFORE);
+  store<u16>(at, <u16>stringCount, STRINGS_BEFORE_END);
   return true;
 }
 
@@ -147,8 +185,9 @@ function objectEnd(open: usize, kind: i32): usize {
     const start = member(at);
     if (start === FAIL || hasEscape) return FAIL;
     const field = fieldOf(kind);
+    const strings = stringCount;
     at = fieldEnd(field, start);
-    if (at === FAIL || !note(field, start, at)) return FAIL;
+    if (at === FAIL || !note(field, start, at, strings)) return FAIL;
     at = blanksEnd(at);
     if (byteAt(at) === CLOSE_BRACE) return leave(at);
     at = commaEnd(at);
@@ -159,8 +198,9 @@ function objectEnd(open: usize, kind: i32): usize {
 function fieldEnd(field: i32, start: usize): usize {
   switch (field) {
     case CUSTOM_ID:
-    case URL:
     case MODEL:
+      return nameEnd(start);
+    case URL:
     case ROLE:
       return plainStringEnd(start);
     case METHOD:
@@ -175,9 +215,16 @@ function fieldEnd(field: i32, start: usize): usize {
   }
 }
 
-/** A string without escapes. */
-function plainStringEnd(start: usize): usize {
+/** A string without escapes that may be another one in the next line. */
+function nameEnd(start: usize): usize {
   const end = stringEnd(start);
+  notePlain();
+  return hasEscape ? FAIL : end;
+}
+
+/** A string without escapes on which the rules for the line depend. */
+function plainStringEnd(start: usize): usize {
+  const end = fixedStringEnd(start);
   return hasEscape ? FAIL : end;
 }
 
@@ -233,7 +280,14 @@ function isSystem(): bool {
 /** The field of the latest key in an object of this kind. */
 function fieldOf(kind: i32): i32 {
   const end = kind === LINE ? MODEL : kind === REQUEST ? ROLE : MESSAGES_SYSTEM;
-  for (let field = kind; field < end; field++) if (isText(keyStart, field)) return field;
+  const mask = ((1 as u32) << (<u32>min<usize>(keyEnd - keyStart, 16))) - 1;
+  const key = v128.load(keyStart);
+  for (let field = kind; field < end; field++) {
+    const name = NAMES + <usize>field * NAME_BYTES;
+    // Most names have another length.
+    if (load<u32>(name, MASK_AT) !== mask) continue;
+    if ((~i8x16.bitmask(i8x16.eq(key, v128.load(name))) & mask) === 0) return field;
+  }
   return OTHER;
 }
 

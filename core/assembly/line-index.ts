@@ -3,16 +3,26 @@
  * shape than the usual one, good or bad, are left to `JSON.parse`.
  *
  * Memory, from its beginning: fields (line-fields.ts), names, the URL, a block of a chain, closing bytes of open levels
- * (json-values.ts), models, long texts, then the records, the blocks of chains, and the text.
+ * (json-values.ts), models, strings of a line (line-shape.ts), long texts, then the records, the blocks of chains, and the text.
  */
 import { storeIdHash } from './id-hash';
 import { byteAt, FAIL } from './json-strings';
 import { blanksEnd } from './json-values';
 import { forgetModels, lineOfModel } from './known-models';
 import { forgetTexts } from './known-texts';
-import { CUSTOM_ID, endOf, equalOf, fieldsEnd, MODEL, NAMES, startOf } from './line-fields';
-import { addPrompt, isShortText, NONE, plainHash, systemField } from './line-prompt';
-import { inputsOf, isFaultless, URL_TEXT } from './line-rules';
+import {
+  CUSTOM_ID,
+  endOf,
+  equalOf,
+  fieldsEnd,
+  likeFieldsEnd,
+  MODEL,
+  NAMES,
+  startOf,
+} from './line-fields';
+import { addPrompt, forgetHash, isShortText, NONE, plainHash, systemField } from './line-prompt';
+import { hasGoodNames, inputsOf, isFaultless, URL_TEXT } from './line-rules';
+import { forgetShape, keepShape } from './line-shape';
 import { beginChain, chainLength } from './prefix-chain';
 
 export { setRules } from './line-rules';
@@ -111,6 +121,8 @@ export function indexLines(
   store<u8>(end, <u8>LF);
   forgetTexts();
   forgetModels();
+  forgetShape();
+  forgetHash();
   chainEnd = 0;
   stop = TEXT;
   let count: u32 = 0;
@@ -118,9 +130,12 @@ export function indexLines(
   while (stop < end && count < MAX_RECORDS && odd < oddBytes) {
     const start = stop;
     const record = RECORDS + <usize>count * RECORD_BYTES;
-    const newline = fieldsEnd(start, maxDepth, maxTokens);
+    const like = likeFieldsEnd(start);
+    const newline = like !== FAIL ? like : fieldsEnd(start, maxDepth, maxTokens);
     const lineEnd = withoutReturn(start, newline);
-    if (newline !== FAIL && lineEnd - start <= <usize>maxLineBytes && isFaultless()) {
+    const isGood = like !== FAIL ? hasGoodNames() : newline !== FAIL && isFaultless();
+    if (isGood && lineEnd - start <= <usize>maxLineBytes) {
+      if (like === FAIL) keepShape(start, newline);
       storeLine(record, start, lineEnd);
       storeIdHash(record + ID_HASH, startOf(CUSTOM_ID) + 1, endOf(CUSTOM_ID) - 1, seed);
       store<u32>(record, lineOfModel(startOf(MODEL), endOf(MODEL), count), MODEL_LINE);

@@ -14,7 +14,8 @@ import {
   startOf,
   TOOLS,
 } from './line-fields';
-import { addRange } from './prefix-chain';
+import { addLastRange, addRange } from './prefix-chain';
+import { haveSameBytes } from './same-bytes';
 
 /** No field. */
 export const NONE: i32 = -1;
@@ -22,6 +23,16 @@ export const NONE: i32 = -1;
 const BACKSLASH: u32 = 0x5c;
 const FNV_OFFSET: u32 = 0x811c9dc5;
 const FNV_PRIME: u32 = 0x01000193;
+
+/** The latest text that was hashed, in quotes, and its hash. */
+let hashedText: usize = 0;
+let hashedLength: usize = 0;
+let hash: u32 = 0;
+
+/** Begins with other lines. */
+export function forgetHash(): void {
+  hashedLength = 0;
+}
 
 /** The field of the system prompt; {@link NONE} if the line has none. */
 export function systemField(): i32 {
@@ -35,17 +46,26 @@ export function isShortText(field: i32, most: usize): bool {
   const start = startOf(field) + 1;
   const end = endOf(field) - 1;
   if (firstByteOf(field) !== QUOTE || end - start > most) return false;
+  if (isHashed(start - 1, end - start + 2)) return true;
   for (let at = start; at < end; at++) if (load<u8>(at) === BACKSLASH) return false;
   return true;
 }
 
-/** FNV-32a of a string without escapes. */
+/** FNV-32a of a short string without escapes. */
 export function plainHash(field: i32): u32 {
-  let hash = FNV_OFFSET;
-  for (let at = startOf(field) + 1; at < endOf(field) - 1; at++) {
-    hash = (hash ^ load<u8>(at)) * FNV_PRIME;
-  }
+  const start = startOf(field);
+  const length = endOf(field) - start;
+  if (isHashed(start, length)) return hash;
+  hash = FNV_OFFSET;
+  for (let at = start + 1; at < start + length - 1; at++) hash = (hash ^ load<u8>(at)) * FNV_PRIME;
+  hashedText = start;
+  hashedLength = length;
   return hash;
+}
+
+/** Whether a text in quotes equals the latest one that was hashed. Neighbours often have the same system prompt. */
+function isHashed(start: usize, length: usize): bool {
+  return length === hashedLength && haveSameBytes(hashedText, start, length);
 }
 
 /**
@@ -64,7 +84,7 @@ export function addPrompt(lineEnd: usize): void {
   if (instructions !== NONE && instructions !== last) {
     addRange(startOf(instructions), endOf(instructions));
   }
-  addRange(start, isLast ? lineEnd : endOf(last));
+  addLastRange(start, isLast ? lineEnd : endOf(last));
 }
 
 function mainField(): i32 {

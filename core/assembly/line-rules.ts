@@ -42,13 +42,17 @@ export function setRules(url: u32, required: u32, inputs: bool, audio: bool): vo
 /** Whether the latest line has no fault. It may have none if this is false. */
 export function isFaultless(): bool {
   return (
-    isWithin(CUSTOM_ID, MAX_CUSTOM_ID_BYTES) &&
-    isWithin(MODEL, MAX_MODEL_BYTES) &&
+    hasGoodNames() &&
     isText(URL) &&
     hasRequired() &&
     firstByteOf(STREAM) !== LETTER_T &&
     !(answersAudio && isPresent(STREAM_FORMAT))
   );
+}
+
+/** The same if the latest line is written like one without a fault: what else the rules ask for is the same in both. */
+export function hasGoodNames(): bool {
+  return isWithin(CUSTOM_ID, MAX_CUSTOM_ID_BYTES) && isWithin(MODEL, MAX_MODEL_BYTES);
 }
 
 /** How many inputs count. A text or an array of tokens is one; an array of these counts each element. */

@@ -23,20 +23,31 @@ export function beginChain(target: usize): void {
   joined = 0;
 }
 
-/** Takes the next range of the prompt. */
+/** Takes the next range of the prompt, which is not the last one. */
 export function addRange(from: usize, to: usize): void {
+  const at = addBlocks(from, to);
+  memory.copy(JOINED + joined, at, to - at);
+  joined += to - at;
+}
+
+/** Takes the last range. Its rest is in no block. */
+export function addLastRange(from: usize, to: usize): void {
+  addBlocks(from, to);
+}
+
+/** Adds all whole blocks. Returns where the rest of the range begins, which is to be joined with what is left over. */
+function addBlocks(from: usize, to: usize): usize {
   let at = from;
   if (joined > 0) {
-    const taken = min(to - at, BLOCK_BYTES - joined);
-    memory.copy(JOINED + joined, at, taken);
-    joined += taken;
-    at += taken;
-    if (joined < BLOCK_BYTES) return;
+    const missing = BLOCK_BYTES - joined;
+    if (to - at < missing) return at;
+    memory.copy(JOINED + joined, at, missing);
+    at += missing;
+    joined = 0;
     addBlock(JOINED);
   }
   for (; at + BLOCK_BYTES <= to; at += BLOCK_BYTES) addBlock(at);
-  joined = to - at;
-  memory.copy(JOINED, at, joined);
+  return at;
 }
 
 /** Each block is hashed with the hash of the block before it as its seed. */

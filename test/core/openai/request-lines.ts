@@ -162,3 +162,30 @@ function damaged(line: Buffer, list: readonly Damage[]): Buffer {
     return Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + removed)]);
   }, line);
 }
+
+/** Strings that are values. */
+const TEXTS = /"(?:[^"\\]|\\.)*"(?!\s*:)/g;
+/** Another text for one of them. */
+const replacement = fc.tuple(
+  fc.nat(30),
+  fc.oneof({ weight: 3, arbitrary: string }, role, customId),
+);
+
+/** Lines that are written alike: some texts in each are others, and some of the lines are damaged. */
+export function similarLines(endpoint: string, maxLength: number): fc.Arbitrary<Buffer[]> {
+  const change = fc.tuple(
+    fc.array(replacement, { maxLength: 3 }),
+    fc.oneof({ weight: 6, arbitrary: fc.constant<Damage[]>([]) }, damages),
+  );
+  const changes = fc.array(change, { minLength: 1, maxLength, size: 'max' });
+  return fc.tuple(requestLine(endpoint), changes).map(([line, list]) =>
+    list.map(([replaced, damage]) => {
+      const text = replaced.reduce((json, [number, put]) => {
+        const found = [...json.matchAll(TEXTS)];
+        const { 0: old = '', index = 0 } = found[number % found.length] ?? {};
+        return json.slice(0, index) + put + json.slice(index + old.length);
+      }, line.toString());
+      return damaged(Buffer.from(text), damage);
+    }),
+  );
+}
