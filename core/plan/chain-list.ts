@@ -36,9 +36,6 @@ class NumberList {
   }
 }
 
-/** What {@link ChainList.blockAt} returns for a prompt that is not so long. */
-export const NO_BLOCK = -1;
-
 /**
  * The chains of a plan's lines, by entry number. It takes 4 bytes for each 256 bytes of prompts, and 4 bytes
  * for each line from the first one on whose prompt fills a block.
@@ -65,28 +62,20 @@ export class ChainList {
     this.#ends.push(this.#blocks.length);
   }
 
-  /** Number of blocks of a line. */
-  lengthOf(line: number): number {
-    return line < this.#first || this.isEmpty ? 0 : this.#end(line) - this.#start(line);
+  /**
+   * Where the chain of each line begins in the list of all blocks, and where the last one ends. One array, because it is read
+   * in every step of the order.
+   */
+  bounds(): Uint32Array {
+    const bounds = new Uint32Array(this.#lines + 1);
+    const first = this.isEmpty ? this.#lines : this.#first;
+    for (let line = first; line < this.#lines; line++)
+      bounds[line + 1] = this.#ends.at(line - first);
+    return bounds;
   }
 
-  /** The hash of a line's prompt up to and including block `depth`, which must be below its length. */
-  blockOf(line: number, depth: number): number {
-    return this.#blocks.at(this.#start(line) + depth);
-  }
-
-  /** The same for any depth; {@link NO_BLOCK} at and beyond the length of the line. */
-  blockAt(line: number, depth: number): number {
-    if (line < this.#first || this.isEmpty) return NO_BLOCK;
-    const at = this.#start(line) + depth;
-    return at < this.#end(line) ? this.#blocks.at(at) : NO_BLOCK;
-  }
-
-  #start(line: number): number {
-    return line === this.#first ? 0 : this.#end(line - 1);
-  }
-
-  #end(line: number): number {
-    return this.#ends.at(line - this.#first);
+  /** A block of the list: the hash of a line's prompt up to and including it. */
+  at(index: number): number {
+    return this.#blocks.at(index);
   }
 }

@@ -1,4 +1,4 @@
-import { NO_BLOCK, type ChainList } from './chain-list';
+import type { ChainList } from './chain-list';
 import { GroupTable } from './group-table';
 
 /** Lines of one prefix hash, as places `[from, to)` of an order. */
@@ -25,6 +25,7 @@ export interface PlacedLines {
 export class DepthFirstOrder {
   readonly #lines: PlacedLines;
   readonly #chains: ChainList;
+  readonly #bounds: Uint32Array;
   /** Entry numbers and group numbers of the segment at work, and the sizes of its groups. */
   #moved = new Uint32Array(0);
   #groups = new Uint32Array(0);
@@ -35,6 +36,7 @@ export class DepthFirstOrder {
   constructor(lines: PlacedLines, chains: ChainList) {
     this.#lines = lines;
     this.#chains = chains;
+    this.#bounds = chains.bounds();
   }
 
   /** Sorts places `[from, to)`, whose lines have the same prefix hash, and notes what neighbours share. */
@@ -49,26 +51,32 @@ export class DepthFirstOrder {
   /** How many blocks all lines of a segment share. */
   #sharedDepth({ from, to, depth }: Segment): number {
     const { order } = this.#lines;
+    const bounds = this.#bounds;
+    const chains = this.#chains;
     const first = order[from] ?? 0;
-    let shared = this.#chains.lengthOf(first);
+    const start = bounds[first] ?? 0;
+    let shared = (bounds[first + 1] ?? 0) - start;
+    let block = chains.at(start + shared - 1);
     for (let place = from + 1; place < to && shared > depth; place++) {
       const line = order[place] ?? 0;
+      const end = (bounds[line] ?? 0) + shared;
       // Most lines of a segment share all of that.
-      if (this.#chains.blockAt(line, shared - 1) === this.#chains.blockAt(first, shared - 1))
-        continue;
-      shared = this.#sharedBlocks(first, line, { least: depth, most: shared - 1 });
+      if (end <= (bounds[line + 1] ?? 0) && chains.at(end - 1) === block) continue;
+      shared = this.#sharedBlocks(first, line, { least: depth, most: shared });
+      block = chains.at(start + shared - 1);
     }
     return shared;
   }
 
   /** Blocks that two lines share, by bisection: equal hashes mean that all blocks before are equal. */
   #sharedBlocks(a: number, b: number, bounds: { least: number; most: number }): number {
-    const chains = this.#chains;
+    const atA = this.#bounds[a] ?? 0;
+    const atB = this.#bounds[b] ?? 0;
     let { least } = bounds;
-    let most = Math.min(bounds.most, chains.lengthOf(b));
+    let most = Math.min(bounds.most, (this.#bounds[b + 1] ?? 0) - atB);
     while (least < most) {
       const middle = (least + most + 1) >> 1;
-      if (chains.blockOf(a, middle - 1) === chains.blockOf(b, middle - 1)) least = middle;
+      if (this.#chains.at(atA + middle - 1) === this.#chains.at(atB + middle - 1)) least = middle;
       else most = middle - 1;
     }
     return least;
@@ -93,16 +101,21 @@ export class DepthFirstOrder {
   /** Numbers the groups in the order of first appearance and counts their lines. Returns how many groups there are. */
   #countGroups({ from, to, depth }: Segment): number {
     const { order } = this.#lines;
+    const bounds = this.#bounds;
     this.#reserve(to - from);
     this.#table.reset(to - from);
+    const groups = this.#groups;
+    const sizes = this.#sizes;
     let count = 0;
     for (let place = from; place < to; place++) {
-      const block = this.#chains.blockAt(order[place] ?? 0, depth);
+      const line = order[place] ?? 0;
+      const at = (bounds[line] ?? 0) + depth;
       // A line that ends here shares no further block, so it is a group of its own.
-      const group = block === NO_BLOCK ? count : this.#table.numberOf(block, count);
-      this.#groups[place - from] = group;
-      if (group < count) this.#sizes[group] = (this.#sizes[group] ?? 0) + 1;
-      else this.#sizes[count++] = 1;
+      const isEnd = at >= (bounds[line + 1] ?? 0);
+      const group = isEnd ? count : this.#table.numberOf(this.#chains.at(at), count);
+      groups[place - from] = group;
+      if (group < count) sizes[group] = (sizes[group] ?? 0) + 1;
+      else sizes[count++] = 1;
     }
     return count;
   }

@@ -22,8 +22,7 @@ export function planOrder(
   hashOf: (entry: number) => number,
   chains: ChainList,
 ): PlanOrder {
-  const hashes = new Uint32Array(count);
-  for (let entry = 0; entry < count; entry++) hashes[entry] = hashOf(entry);
+  const hashes = hashesOf(count, hashOf);
   const byHash = orderByHash(hashes);
   if (chains.isEmpty) return { entries: byHash, marks: null };
   const order = byHash ?? inputOrder(count);
@@ -32,17 +31,32 @@ export function planOrder(
   const depthFirst = new DepthFirstOrder({ order, shared }, chains);
   let isPlain = true;
   for (let from = 0; from < count;) {
-    const hash = hashes[order[from] ?? 0] ?? 0;
-    let to = from + 1;
-    while (to < count && hashes[order[to] ?? 0] === hash) to++;
+    const to = groupEnd(order, hashes, from);
     depthFirst.sort(from, to);
     // A system prompt counts as one block, however long it is.
-    const system = hash === 0 ? 0 : 1;
+    const hasSystem = hashes[order[from] ?? 0] !== 0;
+    const system = hasSystem ? 1 : 0;
     markRuns(marks, { from, to, sharedWithPrevious: (place) => (shared[place] ?? 0) + system });
-    isPlain &&= isOneRun(marks.subarray(from, to), hash);
+    isPlain &&= isOneRun(marks.subarray(from, to), hasSystem);
     from = to;
   }
   return { entries: isInputOrder(order) ? null : order, marks: isPlain ? null : marks };
+}
+
+// Loops of their own: a small function is compiled soon, and stays compiled.
+
+function hashesOf(count: number, hashOf: (entry: number) => number): Uint32Array {
+  const hashes = new Uint32Array(count);
+  for (let entry = 0; entry < count; entry++) hashes[entry] = hashOf(entry);
+  return hashes;
+}
+
+/** Position after the last place with the same hash as `from`. */
+function groupEnd(order: Uint32Array, hashes: Uint32Array, from: number): number {
+  const hash = hashes[order[from] ?? 0] ?? 0;
+  let to = from + 1;
+  while (to < order.length && hashes[order[to] ?? 0] === hash) to++;
+  return to;
 }
 
 function inputOrder(count: number): Uint32Array {
@@ -57,7 +71,7 @@ function isInputOrder(order: Uint32Array): boolean {
 }
 
 /** Whether the marks of lines of one prefix hash say no more than their hash. */
-function isOneRun(marks: Uint8Array, hash: number): boolean {
+function isOneRun(marks: Uint8Array, hasSystem: boolean): boolean {
   for (let i = 1; i < marks.length; i++) if (marks[i] !== RUN_MARK.none) return false;
-  return marks.length === 1 || marks[0] === (hash === 0 ? RUN_MARK.single : RUN_MARK.shared);
+  return marks.length === 1 || marks[0] === (hasSystem ? RUN_MARK.shared : RUN_MARK.single);
 }
