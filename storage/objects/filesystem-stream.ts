@@ -7,10 +7,11 @@ import { fillFrom } from './fill-from';
 /** Most files are small, and large new buffers make V8 collect the whole heap every few files. */
 const FIRST_CHUNK_BYTES = 64 * 1024;
 const STREAM_CHUNK_BYTES = 256 * 1024;
-/** To begin a read takes 70 µs, so reads of a file that is scanned are larger. */
-const LENT_CHUNK_BYTES = 1024 * 1024;
-/** One that the consumer has, one that waits for it, and one that is being filled. */
-const LENT_BUFFERS = 3;
+/** To begin a read takes 70 µs, so reads of a file that is scanned are larger, and the largest ones begin with the third. */
+const SECOND_LENT_BYTES = 512 * 1024;
+const LENT_CHUNK_BYTES = 2 * 1024 * 1024;
+/** One that the consumer has, and one that is being filled or waits: nothing is read while a chunk waits. */
+const LENT_BUFFERS = 2;
 
 export interface FileStreamOptions {
   readonly range: Range | undefined;
@@ -24,7 +25,7 @@ export interface FileStreamOptions {
 }
 
 /**
- * Streams the bytes of a file in chunks of 256 KiB, lent ones of 1 MiB; only the first and the last one are shorter.
+ * Streams the bytes of a file in chunks of 256 KiB, lent ones of 2 MiB; only the first ones and the last one are shorter.
  * Errors arrive on the stream: errors of `openFile` unchanged, read errors as `object_store_failed`.
  */
 export class FileStream extends Readable {
@@ -41,7 +42,8 @@ export class FileStream extends Readable {
   constructor(openFile: () => Promise<FileHandle>, options: FileStreamOptions) {
     const { range, onPassed, lendsChunks = false } = options;
     const chunkBytes = lendsChunks ? LENT_CHUNK_BYTES : STREAM_CHUNK_BYTES;
-    super({ highWaterMark: chunkBytes });
+    // A lent chunk is taken by itself: two that wait would be copied to a third buffer.
+    super({ highWaterMark: lendsChunks ? 1 : chunkBytes });
     this.#chunkBytes = chunkBytes;
     this.#openFile = openFile;
     this.#onPassed = onPassed;
@@ -80,19 +82,25 @@ export class FileStream extends Readable {
   }
 
   async #readChunk(): Promise<Buffer | null> {
-    const most = this.#chunks === 0 ? FIRST_CHUNK_BYTES : this.#chunkBytes;
-    const length = Math.min(most, this.#end - this.#position);
+    const length = Math.min(this.#mostBytes(), this.#end - this.#position);
     if (length <= 0 || this.#isAtEnd || this.#file === null) return null;
     const chunk = this.#nextBuffer(length);
+    this.#chunks++;
     const bytesRead = await fillFrom(this.#file, this.#position, chunk);
     this.#position += bytesRead;
     this.#isAtEnd = bytesRead < length;
     return bytesRead === 0 ? null : chunk.subarray(0, bytesRead);
   }
 
+  /** How large the next chunk can be. */
+  #mostBytes(): number {
+    if (this.#chunks === 0) return FIRST_CHUNK_BYTES;
+    return this.#chunks === 1 && this.#lent !== null ? SECOND_LENT_BYTES : this.#chunkBytes;
+  }
+
   #nextBuffer(length: number): Buffer {
-    const place = this.#chunks++ % LENT_BUFFERS;
-    if (this.#lent === null || this.#chunks === 1) return Buffer.allocUnsafeSlow(length);
+    if (this.#lent === null || this.#chunks < 2) return Buffer.allocUnsafeSlow(length);
+    const place = this.#chunks % LENT_BUFFERS;
     return (this.#lent[place] ??= Buffer.allocUnsafeSlow(this.#chunkBytes)).subarray(0, length);
   }
 }
