@@ -6,16 +6,6 @@ const MAX_KNOWN = 512;
 const MAX_REMEMBERED = 16 * 1024;
 const NEAR_BYTES = 100;
 
-/**
- * Hashes the JSON text `[start, end)` of `bytes`: the content of a message, a string or an array. Equal texts have equal
- * digests; the more these differ between other texts, the better.
- */
-export type ContentHasher = (
-  bytes: Buffer,
-  [start, end]: readonly [number, number],
-  digest: number,
-) => number;
-
 /** A content of which the hash is known. */
 interface KnownContent {
   readonly json: Buffer;
@@ -23,12 +13,20 @@ interface KnownContent {
 }
 
 /**
- * A function that returns the same hash as `createPrefixHasher`, for a content that has not been parsed. It caches up
- * to 512 contents, of at most 16 KiB each, with their hashes: comparing bytes is faster than decoding them.
+ * Computes the same hashes as `createPrefixHasher`, for contents that have not been parsed. It caches up to 512 contents, of at
+ * most 16 KiB each, with their hashes: comparing bytes is faster than decoding them.
+ *
+ * A class, because code that was compiled for the function of one scan is not that for the function of the next one.
  */
-export function createContentHasher(): ContentHasher {
-  const known = new Map<number, KnownContent>();
-  return (bytes, [start, end], digest) => {
+export class ContentHasher {
+  readonly #known = new Map<number, KnownContent>();
+
+  /**
+   * The hash of the JSON text `[start, end)` of `bytes`: the content of a message, a string or an array. Equal texts have
+   * equal digests; the more these differ between other texts, the better.
+   */
+  hash(bytes: Buffer, [start, end]: readonly [number, number], digest: number): number {
+    const known = this.#known;
     const found = known.get(digest);
     if (found !== undefined && isAt(bytes, [start, end], found.json)) return found.hash;
     const json = bytes.subarray(start, end);
@@ -38,7 +36,7 @@ export function createContentHasher(): ContentHasher {
       known.set(digest, { json: Buffer.from(json), hash });
     }
     return hash;
-  };
+  }
 }
 
 /** Whether `[start, end)` of `bytes` are `json`. A native comparison costs as much as a loop over a hundred bytes. */

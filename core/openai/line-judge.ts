@@ -29,8 +29,8 @@ export class LineJudge implements LineConsumer {
   readonly #readChain = createChainReader();
   readonly #jsonFault;
   readonly #models = new Set<string>();
-  /** The latest model that is one of these. Most lines have the same one. */
-  #model: string | null = null;
+  /** The latest model that is one of these, at first none. Most lines have the same one. */
+  #model = '';
   #requests = 0;
   #inputs = 0;
   /** Number of the current line, and its faults so far. */

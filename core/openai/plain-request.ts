@@ -1,5 +1,5 @@
 import type { PrefixChain } from '../plan/prefix-chain';
-import { createContentHasher } from './content-hash';
+import { ContentHasher } from './content-hash';
 import { endpointRule } from './endpoints';
 import type { ScannedRequest, ScanRules } from './scan-sink';
 import {
@@ -34,7 +34,7 @@ interface ReadLines {
 
 /** A request of the usual shape and without a fault of its own. It is valid until the next one is taken. */
 export class PlainRequest implements ScannedRequest {
-  readonly #hashContent = createContentHasher();
+  readonly #contents = new ContentHasher();
   /** The prefix hashes of the lines that are read, by the numbers of their system prompts. */
   readonly #hashes = new Map<number, number>();
   /** The models of these lines, by the number of the first line with each. */
@@ -106,7 +106,7 @@ export class PlainRequest implements ScannedRequest {
     if (known !== undefined) return known;
     const range = [this.#word(RECORD.systemStart), this.#word(RECORD.systemEnd)] as const;
     const digest = this.#lines?.found.digestOf(range) ?? 0;
-    const hash = this.#hashContent(this.#text, range, digest);
+    const hash = this.#contents.hash(this.#text, range, digest);
     this.#hashes.set(equal, hash);
     return hash;
   }

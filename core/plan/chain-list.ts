@@ -6,13 +6,13 @@ const PAGE_NUMBERS = 1 << PAGE_BITS;
 /** A growing list of 32-bit numbers in pages, so that it grows without copying. */
 class NumberList {
   readonly #pages: Uint32Array[] = [];
+  #last = new Uint32Array(0);
   length = 0;
 
   push(value: number): void {
     const at = this.length & (PAGE_NUMBERS - 1);
-    if (at === 0) this.#pages.push(new Uint32Array(PAGE_NUMBERS));
-    const page = this.#pages[this.length >>> PAGE_BITS];
-    if (page !== undefined) page[at] = value;
+    if (at === 0) this.#grow();
+    this.#last[at] = value;
     this.length++;
   }
 
@@ -21,14 +21,19 @@ class NumberList {
     const end = first + count;
     for (let from = first; from < end;) {
       const at = this.length & (PAGE_NUMBERS - 1);
-      if (at === 0) this.#pages.push(new Uint32Array(PAGE_NUMBERS));
-      const page = this.#pages[this.length >>> PAGE_BITS];
+      if (at === 0) this.#grow();
+      const page = this.#last;
       const taken = Math.min(end - from, PAGE_NUMBERS - at);
       // Chains are short: a native copy costs more to begin than this loop.
-      if (page !== undefined) for (let i = 0; i < taken; i++) page[at + i] = values[from + i] ?? 0;
+      for (let i = 0; i < taken; i++) page[at + i] = values[from + i] ?? 0;
       from += taken;
       this.length += taken;
     }
+  }
+
+  #grow(): void {
+    this.#last = new Uint32Array(PAGE_NUMBERS);
+    this.#pages.push(this.#last);
   }
 
   at(index: number): number {

@@ -44,7 +44,7 @@ export class DepthFirstOrder {
     if (to - from < 2) return;
     this.#open.push({ from, to, depth: 0 });
     for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
-      this.#split({ ...next, depth: this.#sharedDepth(next) });
+      this.#split({ from: next.from, to: next.to, depth: this.#sharedDepth(next) });
     }
   }
 
