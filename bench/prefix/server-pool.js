@@ -142,7 +142,7 @@ function planOf(lines, order, { planOrder, ChainList, createChainReader, runsOfH
   }
   const input = lines.map((_, i) => i);
   const hashOf = (i) => (order === 'file' ? 0 : hashes[i]);
-  const { entries, marks } = planOrder(lines.length, hashOf, chains);
+  const { entries, marks } = planOrder(Uint32Array.from(input, hashOf), chains);
   const places = entries ?? input;
   return { entries: places, marks: marks ?? runsOfHashes(lines.length, (i) => hashOf(places[i])) };
 }

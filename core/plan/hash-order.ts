@@ -7,17 +7,24 @@ const HASH_BITS = 32;
  * Entry numbers by ascending hash; null if the entries are in this order already. Entries with equal hashes keep their order.
  *
  * A radix sort, because its time does not depend on the hashes, and its loops over typed arrays are fast after the first few
- * thousand entries, although a file is sorted only once.
+ * thousand entries, although a file is sorted only once. Each loop is a function: a compiler that has not seen what comes
+ * behind a loop throws its code away at the end of it.
  */
 export function orderByHash(hashes: Uint32Array): Uint32Array | null {
   if (isAscending(hashes)) return null;
-  let order = new Uint32Array(hashes.length);
-  for (let entry = 0; entry < order.length; entry++) order[entry] = entry;
+  let order = inputOrder(hashes.length);
   let sorted = new Uint32Array(hashes.length);
   for (let shift = 0; shift < HASH_BITS; shift += DIGIT_BITS) {
     sortByDigit(hashes, shift, { from: order, to: sorted });
     [order, sorted] = [sorted, order];
   }
+  return order;
+}
+
+/** The numbers of `count` entries. */
+export function inputOrder(count: number): Uint32Array<ArrayBuffer> {
+  const order = new Uint32Array(count);
+  for (let entry = 0; entry < count; entry++) order[entry] = entry;
   return order;
 }
 
@@ -38,15 +45,23 @@ function sortByDigit(
 
 /** The place of the first entry with each digit. */
 function placesOfDigits(hashes: Uint32Array, shift: number): Uint32Array {
-  const places = new Uint32Array(DIGITS + 1);
-  for (let entry = 0; entry < hashes.length; entry++) {
-    const next = (((hashes[entry] ?? 0) >>> shift) & (DIGITS - 1)) + 1;
-    places[next] = (places[next] ?? 0) + 1;
-  }
-  for (let digit = 1; digit < DIGITS; digit++) {
-    places[digit] = (places[digit] ?? 0) + (places[digit - 1] ?? 0);
+  const places = countsOfDigits(hashes, shift);
+  let place = 0;
+  for (let digit = 0; digit < DIGITS; digit++) {
+    const count = places[digit] ?? 0;
+    places[digit] = place;
+    place += count;
   }
   return places;
+}
+
+function countsOfDigits(hashes: Uint32Array, shift: number): Uint32Array {
+  const counts = new Uint32Array(DIGITS);
+  for (let entry = 0; entry < hashes.length; entry++) {
+    const digit = ((hashes[entry] ?? 0) >>> shift) & (DIGITS - 1);
+    counts[digit] = (counts[digit] ?? 0) + 1;
+  }
+  return counts;
 }
 
 /** Without an iterator, which makes an object for each entry until the loop is compiled. */

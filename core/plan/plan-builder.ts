@@ -41,11 +41,7 @@ class PagedPlan implements PlanBuilder {
   }
 
   build(): BuiltPlan {
-    const { entries, marks } = planOrder(
-      this.count,
-      (index) => this.#entries.hashOf(index),
-      this.#chains,
-    );
+    const { entries, marks } = planOrder(this.#entries.hashes(), this.#chains);
     return {
       pieces: () => this.#pieces(entries),
       runs: marks === null ? null : encodeRuns(marks),

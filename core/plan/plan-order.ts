@@ -1,6 +1,6 @@
 import type { ChainList } from './chain-list';
 import { DepthFirstOrder } from './depth-first';
-import { orderByHash } from './hash-order';
+import { inputOrder, orderByHash } from './hash-order';
 import { markRuns } from './run-marks';
 import { RUN_MARK } from './runs';
 
@@ -13,16 +13,12 @@ export interface PlanOrder {
 }
 
 /**
- * Orders lines by prefix hash, so that requests with the same system prompt are sent back to back. Lines
+ * Orders lines by their prefix hashes, so that requests with the same system prompt are sent back to back. Lines
  * with the same hash are sorted depth first over what else their prompts share, else they keep the order of
  * the input (docs/design/batch-path.md#order-of-sending).
  */
-export function planOrder(
-  count: number,
-  hashOf: (entry: number) => number,
-  chains: ChainList,
-): PlanOrder {
-  const hashes = hashesOf(count, hashOf);
+export function planOrder(hashes: Uint32Array, chains: ChainList): PlanOrder {
+  const count = hashes.length;
   const byHash = orderByHash(hashes);
   if (chains.isEmpty) return { entries: byHash, marks: null };
   const order = byHash ?? inputOrder(count);
@@ -43,26 +39,12 @@ export function planOrder(
   return { entries: isInputOrder(order) ? null : order, marks: isPlain ? null : marks };
 }
 
-// Loops of their own: a small function is compiled soon, and stays compiled.
-
-function hashesOf(count: number, hashOf: (entry: number) => number): Uint32Array {
-  const hashes = new Uint32Array(count);
-  for (let entry = 0; entry < count; entry++) hashes[entry] = hashOf(entry);
-  return hashes;
-}
-
 /** Position after the last place with the same hash as `from`. */
 function groupEnd(order: Uint32Array, hashes: Uint32Array, from: number): number {
   const hash = hashes[order[from] ?? 0] ?? 0;
   let to = from + 1;
   while (to < order.length && hashes[order[to] ?? 0] === hash) to++;
   return to;
-}
-
-function inputOrder(count: number): Uint32Array {
-  const order = new Uint32Array(count);
-  for (let place = 0; place < count; place++) order[place] = place;
-  return order;
 }
 
 function isInputOrder(order: Uint32Array): boolean {

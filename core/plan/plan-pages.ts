@@ -27,9 +27,13 @@ export class PlanPages {
     this.count++;
   }
 
-  /** The prefix hash of entry number `index`. */
-  hashOf(index: number): number {
-    return readUint32(this.#page(index).bytes, wordInPage(index) * 4 + HASH_AT);
+  /** The prefix hashes of all entries. */
+  hashes(): Uint32Array {
+    const hashes = new Uint32Array(this.count);
+    for (let index = 0; index < this.count; index++) {
+      hashes[index] = readUint32(this.#page(index).bytes, wordInPage(index) * 4 + HASH_AT);
+    }
+    return hashes;
   }
 
   /** All entries in this order. A piece is valid until the next one is requested. */

@@ -206,56 +206,6 @@ describe('the index of a line', () => {
     );
   });
 
-  it.each<[string, string, string]>([
-    ['an escape in the custom_id', '"custom_id":"a"', '"custom_id":"\\u0061"'],
-    ['an empty custom_id', '"custom_id":"a"', '"custom_id":""'],
-    ['a long custom_id', '"custom_id":"a"', `"custom_id":"${'a'.repeat(513)}"`],
-    ['an escape in the model', '"model":"m"', '"model":"\\u006d"'],
-    ['no model', '"model":"m"', '"model":""'],
-    ['another url', '/completions"', '/completion"'],
-    ['another method', 'POST', 'PUSH'],
-    ['a fault in a text', '"hi"', '"\\x"'],
-    ['a text that does not end', '"hi"', '"hi'],
-    ['another name', '"messages"', '"message_"'],
-    ['a name for a value', '"m",', '"m":'],
-    ['more behind the end', '}', '}}'],
-    ['less at the end', '}}', '}'],
-  ])('does not read a line with %s for one like the line before', (_what, from, to) => {
-    const good = line();
-    const other = good.replace(from, to);
-    expect(other).not.toBe(good);
-    const shapes = (lines: string[]) =>
-      recordsOf(lines.join('\n')).list.map((words) => words[RECORD.shape]);
-    expect(shapes([good, other, good, good, other])).toEqual([1, 0, 1, 1, 0]);
-  });
-
-  it('knows the fields of lines that are written alike', () => {
-    const prompts = ['Be brief.', 'Be\\nlong.'.repeat(40), '', 'Be brief.', 'é'.repeat(200)];
-    const lines = prompts.map((content, i) => {
-      const messages = [
-        { role: 'system', content },
-        { role: 'user', content: `${i}` },
-      ];
-      return line(
-        { custom_id: 'c'.repeat(i + 1) },
-        { messages, model: `m${i % 2}`, user: content },
-      );
-    });
-    const alone = lines.map((one) => recordsOf(one).list[0]!);
-    const text = Buffer.from(lines.join('\n'));
-    recordsOf(lines.join('\n')).list.forEach((words, i) => {
-      const start = words[RECORD.start]!;
-      const moved = [RECORD.idStart, RECORD.idEnd, RECORD.modelStart, RECORD.modelEnd, RECORD.end];
-      for (const word of moved) expect(words[word]! - start).toBe(alone[i]![word]);
-      const same = [RECORD.shape, RECORD.idHash, RECORD.prefixHash, RECORD.chainLength];
-      for (const word of same) expect(words[word]).toBe(alone[i]![word]);
-      const [from, to] = [words[RECORD.systemStart]!, words[RECORD.systemEnd]!];
-      const written = JSON.stringify(prompts[i]);
-      expect(text.toString('utf8', from, to)).toBe(to === 0 ? '' : written);
-      expect(to === 0).toBe(alone[i]![RECORD.systemEnd] === 0);
-    });
-  });
-
   it('finds long texts that are equal, and none that are not', () => {
     const prompt = 'Be brief. '.repeat(60);
     const at = (i: number) => prompt.slice(0, i) + '_' + prompt.slice(i + 1);

@@ -21,7 +21,10 @@ function order(lines: readonly Line[]) {
     const chain = chainOf(line);
     chains.push({ blocks: Uint32Array.from(chain), from: 0, length: chain.length });
   }
-  const { entries, marks } = planOrder(lines.length, (i) => lines[i]!.hash, chains);
+  const { entries, marks } = planOrder(
+    Uint32Array.from(lines, ({ hash }) => hash),
+    chains,
+  );
   const places = entries === null ? lines.map((_, i) => i) : [...entries];
   const hashes = places.map((entry) => lines[entry]!.hash);
   return {
