@@ -1,9 +1,14 @@
 import type { ObjectStore, PutResult } from '../../storage/object-store';
+import { alignedBlocks } from './aligned-blocks';
 
 const BLOCK_BYTES = 1024 * 1024;
 /** The files of most batches are small. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
-const MAX_WAITING_BLOCKS = 3;
+const MAX_WAITING_BLOCKS = 2;
+/** Blocks that may still be written when the store requests the next one. A disk is faster with several writes at once. */
+const BLOCKS_KEPT = 2;
+/** Beside these, one is being filled, and one is being passed. */
+const USUAL_BLOCKS = MAX_WAITING_BLOCKS + BLOCKS_KEPT + 2;
 const NEWLINE = 0x0a;
 
 /** A buffer that is being filled, waits to be written, or is being written. */
@@ -14,8 +19,8 @@ interface Block {
 
 /**
  * Writes a result file line by line. Lines are collected in a few reused blocks of 1 MiB, after a first
- * small one, and streamed to the store with back-pressure. The object is created with its first line, so a file without lines does not
- * exist. An existing object is kept as it is, because the same manifest gives the same bytes.
+ * small one, and streamed to the store with back-pressure. The object is created with its first line, so a file
+ * without lines does not exist. An existing object is kept as it is, because the same manifest gives the same bytes.
  */
 export class ResultSink {
   readonly #store: ObjectStore;
@@ -53,10 +58,17 @@ export class ResultSink {
     this.#lines++;
     if (this.#exists) return;
     this.#bytes += end - start + 1;
-    const block = this.#blockWith(end - start + 1);
-    bytes.copy(block.bytes, block.used, start, end);
-    block.used += end - start + 1;
-    block.bytes[block.used - 1] = NEWLINE;
+    let at = start;
+    let block = this.#block ?? this.#nextBlock();
+    while (end - at > block.bytes.length - block.used) {
+      const cut = at + block.bytes.length - block.used;
+      append(block, bytes, at, cut);
+      at = cut;
+      block = this.#nextBlock();
+    }
+    append(block, bytes, at, end);
+    if (block.used === block.bytes.length) block = this.#nextBlock();
+    block.bytes[block.used++] = NEWLINE;
   }
 
   /** Waits until the store has caught up. @throws the error of the store */
@@ -90,19 +102,19 @@ export class ResultSink {
     await this.#put;
   }
 
-  /** The current block, or the next one if `byteLength` bytes do not fit. */
-  #blockWith(byteLength: number): Block {
-    const block = this.#block;
-    if (block !== null && block.used + byteLength <= block.bytes.length) return block;
+  /** All blocks but the last one are full, because large pieces are written faster if they are aligned. */
+  #nextBlock(): Block {
     this.#passBlock();
-    return (this.#block = this.#freshBlock(byteLength));
+    return (this.#block = this.#free.pop() ?? this.#freshBlock());
   }
 
-  #freshBlock(byteLength: number): Block {
-    const free = byteLength <= BLOCK_BYTES ? this.#free.pop() : undefined;
-    const usual = this.#put === null ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
-    const size = Math.max(usual, byteLength);
-    return free ?? { bytes: Buffer.allocUnsafeSlow(size), used: 0 };
+  /** Usually called twice: for the first block, and for all others. */
+  #freshBlock(): Block {
+    if (this.#put === null) return { bytes: Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES), used: 0 };
+    const blocks = alignedBlocks(USUAL_BLOCKS, BLOCK_BYTES).map((bytes) => ({ bytes, used: 0 }));
+    const [first, ...others] = blocks as [Block, ...Block[]];
+    this.#free.push(...others);
+    return first;
   }
 
   #passBlock(): void {
@@ -113,15 +125,17 @@ export class ResultSink {
     this.#put ??= this.#startPut();
   }
 
-  /** Keeps the block for reuse, unless it is the first one or was made larger for one long line. */
+  /** Keeps the block for reuse, unless it is the first one or a long line needed more blocks than usual. */
   #release(block: Block): void {
     block.used = 0;
-    if (block.bytes.length === BLOCK_BYTES) this.#free.push(block);
+    const isKept = block.bytes.length === BLOCK_BYTES && this.#free.length < USUAL_BLOCKS;
+    if (isKept) this.#free.push(block);
   }
 
   async #startPut(): Promise<PutResult> {
+    const body = { piecesKept: BLOCKS_KEPT, [Symbol.asyncIterator]: () => this.#blocks() };
     try {
-      return await this.#store.putIfAbsent(this.#key, this.#blocks());
+      return await this.#store.putIfAbsent(this.#key, body);
     } catch (error) {
       this.#failure ??= { error };
       this.#wakeWriter();
@@ -130,16 +144,23 @@ export class ResultSink {
   }
 
   async *#blocks(): AsyncGenerator<Buffer> {
+    const kept: Block[] = [];
     for (;;) {
       const block = this.#waiting.shift();
       this.#wakeWriter();
       if (block !== undefined) {
         yield block.bytes.subarray(0, block.used);
-        // The store asks for the next piece only after it has written this one.
-        this.#release(block);
+        kept.push(block);
+        const written = kept.length > BLOCKS_KEPT ? kept.shift() : undefined;
+        if (written !== undefined) this.#release(written);
       } else if (this.#failure !== null) throw this.#failure.error;
       else if (this.#isEnded) return;
       else await new Promise<void>((resolve) => (this.#wakeReader = resolve));
     }
   }
+}
+
+function append(block: Block, bytes: Buffer, start: number, end: number): void {
+  bytes.copy(block.bytes, block.used, start, end);
+  block.used += end - start;
 }

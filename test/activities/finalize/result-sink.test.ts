@@ -1,0 +1,49 @@
+import { ResultSink } from '../../../activities/finalize/result-sink';
+import type { ObjectBody, ObjectPieces } from '../../../storage/object-store';
+import { createMemoryStore } from '../../support/memory-store';
+
+/** Lines of many sizes: within a block, at its end, and longer than all blocks together. */
+const SIZES = [0, 1, 65_534, 65_536, 10, 1_048_575, 1_048_576, 5, 9_000_000, 300_000, 0];
+const LINES = SIZES.map((bytes, i) => Buffer.alloc(bytes, `line ${i} `));
+const FILE = Buffer.concat(LINES.flatMap((line) => [line, Buffer.from('\n')]));
+
+const store = createMemoryStore();
+
+async function write(sink: ResultSink): Promise<void> {
+  for (const line of LINES) {
+    sink.writeLine(Buffer.concat([Buffer.from('head'), line]), 4, 4 + line.length);
+    if (sink.isFull) await sink.drained();
+  }
+}
+
+it('writes lines of any length', async () => {
+  const sink = await ResultSink.open(store, 'files/a');
+  await write(sink);
+  expect(await sink.end()).toEqual({ bytes: FILE.length });
+  expect(store.objects.get('files/a')!.equals(FILE)).toBe(true);
+});
+
+it('writes no object without lines', async () => {
+  const sink = await ResultSink.open(store, 'files/none');
+  expect(await sink.end()).toBeNull();
+  expect(store.objects.has('files/none')).toBe(false);
+});
+
+it('leaves as many pieces untouched as it promises', async () => {
+  const taken: Buffer[] = [];
+  const putIfAbsent = async (_: string, body: ObjectBody) => {
+    const pieces = body as ObjectPieces;
+    const valid: Uint8Array[] = [];
+    for await (const piece of pieces) {
+      valid.push(piece);
+      // Only what is kept may still be read after the next request.
+      if (valid.length > pieces.piecesKept!) taken.push(Buffer.from(valid.shift()!));
+    }
+    taken.push(...valid.map((piece) => Buffer.from(piece)));
+    return 'created' as const;
+  };
+  const sink = await ResultSink.open({ ...store, putIfAbsent }, 'files/kept');
+  await write(sink);
+  await sink.end();
+  expect(Buffer.concat(taken).equals(FILE)).toBe(true);
+});
