@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * Compiles the programs of core/assembly/ to WebAssembly and writes each as a module of core/openai/. So they are part
+ * Compiles the programs of core/assembly/ to WebAssembly and writes each as a module of its caller's folder. So they are part
  * of the sources for tests, builds and packages, and nothing has to find and read a file. `--check` compares instead:
  * the same sources and the same compiler give the same bytes.
  */
@@ -13,9 +13,11 @@ const OPTIONS = ['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd'];
 /** Each program with its pages of memory, of 64 KiB. */
 const PROGRAMS = [
   // Six for tables, 16 for a text of 1 MiB, and one behind it.
-  { name: 'line-index', pages: 23 },
+  { name: 'line-index', folder: 'core/openai', pages: 23 },
   // An answer of up to 1 MiB, and three times as much for what is made of it. Untouched pages cost nothing.
-  { name: 'answer-index', pages: 66 },
+  { name: 'answer-index', folder: 'core/openai', pages: 66 },
+  // Grows once, for the sources and windows of a merge.
+  { name: 'frame-run', folder: 'core/journal', pages: 1 },
 ];
 
 async function compiled({ name, pages }) {
@@ -44,7 +46,7 @@ export const ${constant} =
 
 async function main() {
   for (const program of PROGRAMS) {
-    const file = `core/openai/${program.name}-program.ts`;
+    const file = `${program.folder}/${program.name}-program.ts`;
     const text = moduleOf(program.name, await compiled(program));
     if (!process.argv.includes('--check')) fs.writeFileSync(path.join(ROOT, file), text);
     else if (fs.readFileSync(path.join(ROOT, file), 'utf8') !== text) {

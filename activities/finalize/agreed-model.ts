@@ -1,3 +1,4 @@
+import { ANY_TAG } from '../../core/journal/merge-memory';
 import { FRAME_HEADER_BYTES, frameModelTag } from '../../core/journal/frame';
 import { answerModel } from '../../core/openai/answer-model';
 
@@ -9,6 +10,11 @@ export class AgreedModel {
   /** Null before the first answer that names a model, and null forever once two answers disagree. */
   get name(): string | null {
     return this.#name;
+  }
+
+  /** Frames of this tag need not be added: they change nothing. */
+  get usualTag(): number {
+    return this.#tag !== 0 && this.#name === null ? ANY_TAG : this.#tag;
   }
 
   /**

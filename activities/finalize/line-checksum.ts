@@ -17,6 +17,12 @@ export class LineChecksum {
     this.#second = (this.#second + mixed(~low, high + 0x51ed270b)) | 0;
   }
 
+  /** Adds lines that were added up elsewhere, as core/assembly/frame-run.ts does it. */
+  addSums(first: number, second: number): void {
+    this.#first = (this.#first + first) | 0;
+    this.#second = (this.#second + second) | 0;
+  }
+
   equals(other: LineChecksum): boolean {
     return this.#first === other.#first && this.#second === other.#second;
   }

@@ -52,7 +52,7 @@ async function writeFiles(
   const { plan, onAnswers } = input;
   const { batchId } = plan;
   const [output, error] = await Promise.all([
-    ResultSink.open(plan.store, keyOf(input, 'output')),
+    ResultSink.open(plan.store, keyOf(input, 'output'), answers.lineMemory),
     ResultSink.open(plan.store, keyOf(input, 'error')),
   ]);
   try {

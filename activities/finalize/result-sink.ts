@@ -1,5 +1,5 @@
 import type { ObjectStore, PutResult } from '../../storage/object-store';
-import { alignedBlocks } from './aligned-blocks';
+import { alignedMemory } from './aligned-memory';
 
 const BLOCK_BYTES = 1024 * 1024;
 /** The files of most batches are small. */
@@ -10,11 +10,17 @@ const BLOCKS_KEPT = 2;
 /** Beside these, one is being filled, and one is being passed. */
 const USUAL_BLOCKS = MAX_WAITING_BLOCKS + BLOCKS_KEPT + 2;
 const NEWLINE = 0x0a;
+const NO_ROOM = Buffer.alloc(0);
 
 /** A buffer that is being filled, waits to be written, or is being written. */
 interface Block {
   readonly bytes: Buffer;
   used: number;
+}
+
+interface SinkOptions {
+  readonly exists: boolean;
+  readonly memory: Buffer | null;
 }
 
 /**
@@ -26,6 +32,8 @@ export class ResultSink {
   readonly #store: ObjectStore;
   readonly #key: string;
   readonly #exists: boolean;
+  /** Not used yet. */
+  #memory: Buffer | null;
   #lines = 0;
   #bytes = 0;
   #block: Block | null = null;
@@ -37,15 +45,24 @@ export class ResultSink {
   #wakeReader: () => void = () => undefined;
   #wakeWriter: () => void = () => undefined;
 
-  private constructor(store: ObjectStore, key: string, exists: boolean) {
+  private constructor(store: ObjectStore, key: string, { exists, memory }: SinkOptions) {
     this.#store = store;
     this.#key = key;
     this.#exists = exists;
+    this.#memory = memory;
   }
 
-  /** @throws object_store_failed */
-  static async open(store: ObjectStore, key: string): Promise<ResultSink> {
-    return new ResultSink(store, key, (await store.head(key)) !== null);
+  /**
+   * @param memory for blocks, beginning with a page of the system; it should hold six
+   * @throws object_store_failed
+   */
+  static async open(
+    store: ObjectStore,
+    key: string,
+    memory: Buffer | null = null,
+  ): Promise<ResultSink> {
+    const exists = (await store.head(key)) !== null;
+    return new ResultSink(store, key, { exists, memory });
   }
 
   /** Whether to await `drained` before writing more. */
@@ -69,6 +86,20 @@ export class ResultSink {
     append(block, bytes, at, end);
     if (block.used === block.bytes.length) block = this.#nextBlock();
     block.bytes[block.used++] = NEWLINE;
+  }
+
+  /** Where the next lines may be written, if the caller writes them itself; empty if it may not. */
+  get room(): Buffer {
+    return this.#exists || this.#block === null
+      ? NO_ROOM
+      : this.#block.bytes.subarray(this.#block.used);
+  }
+
+  /** Counts bytes of whole lines that the caller has written to the start of {@link room}. */
+  wrote(bytes: number): void {
+    if (this.#block === null || bytes === 0) return;
+    this.#block.used += bytes;
+    this.#bytes += bytes;
   }
 
   /** Waits until the store has caught up. @throws the error of the store */
@@ -111,10 +142,12 @@ export class ResultSink {
   /** Usually called twice: for the first block, and for all others. */
   #freshBlock(): Block {
     if (this.#put === null) return { bytes: Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES), used: 0 };
-    const blocks = alignedBlocks(USUAL_BLOCKS, BLOCK_BYTES).map((bytes) => ({ bytes, used: 0 }));
-    const [first, ...others] = blocks as [Block, ...Block[]];
-    this.#free.push(...others);
-    return first;
+    const memory = this.#memory ?? alignedMemory(USUAL_BLOCKS * BLOCK_BYTES);
+    this.#memory = null;
+    for (let at = BLOCK_BYTES; at + BLOCK_BYTES <= memory.length; at += BLOCK_BYTES) {
+      this.#free.push({ bytes: memory.subarray(at, at + BLOCK_BYTES), used: 0 });
+    }
+    return { bytes: memory.subarray(0, BLOCK_BYTES), used: 0 };
   }
 
   #passBlock(): void {

@@ -74,7 +74,10 @@ class ResultsRun {
   async takeAnswers(): Promise<void> {
     const { answers, uncovered, unrouted, output, error } = this.#input;
     let answerBytes = 0;
-    for (let answer = answers.next(); answer !== null; answer = answers.next()) {
+    for (;;) {
+      answerBytes += this.#copyLines();
+      const answer = answers.next();
+      if (answer === null) break;
       const { offset } = answer;
       if (uncovered.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
       if (uncovered.offset === offset) uncovered.skip();
@@ -108,6 +111,7 @@ class ResultsRun {
   }
 
   totals(): ResultTotals {
+    this.#addCopied();
     const completed = this.#completed;
     const failed = this.#failed + this.#unrouted;
     const answered = completed + this.#failed;
@@ -120,6 +124,25 @@ class ResultsRun {
       unanswered: this.#unanswered,
       lines: this.#lines,
     };
+  }
+
+  /** Copies as many usual answers as possible at once, and returns how many bytes. */
+  #copyLines(): number {
+    const { answers, uncovered, unrouted, output } = this.#input;
+    const limit = Math.min(uncovered.offset, unrouted.offset);
+    const bytes = answers.copyLines(limit, this.#model.usualTag, output.room);
+    output.wrote(bytes);
+    return bytes;
+  }
+
+  #addCopied(): void {
+    const { lines, checksum, tokens } = this.#input.answers.copied();
+    const [inputTokens = 0, cachedTokens = 0, outputTokens = 0] = tokens;
+    const [, , , reasoningTokens = 0, totalTokens = 0] = tokens;
+    const usage = { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens };
+    this.#completed += lines;
+    this.#lines.addSums(...checksum);
+    this.#usage = addUsage(this.#usage, usage);
   }
 
   #countUnanswered(offset: number): void {

@@ -1,5 +1,6 @@
 import type { FrameHeader, FrameKind } from '../../core/journal/frame';
 import type { ManifestSeal } from '../../core/journal/manifest';
+import type { RunTotals } from '../../core/journal/merge-memory';
 import type { Range } from '../../core/range';
 
 /**
@@ -54,6 +55,17 @@ export interface JournalStore {
 export interface AnswerStream {
   /** The next answer, valid until the next call; null if `load` must be called first. */
   next(): ChosenAnswer | null;
+  /**
+   * Copies the lines of the next answers into `into`, each with a newline, and returns how many bytes
+   * (docs/design/journal.md#runs-of-frames). Stops before an answer of offset `limit` or more, one that names another model than
+   * `tag`, and whatever is not usual; `next` returns that one. `into` must be of {@link lineMemory}; nothing is copied to other
+   * memory.
+   */
+  copyLines(limit: number, tag: number, into: Buffer): number;
+  /** Memory for `copyLines`, which begins with a page of the system; null if it never copies. */
+  readonly lineMemory: Buffer | null;
+  /** All that was copied so far. */
+  copied(): RunTotals;
   /** Reads the next answers; false at the end. @throws object_corrupt, object_store_failed */
   load(): Promise<boolean>;
   /** Idempotent. */

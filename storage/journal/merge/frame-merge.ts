@@ -1,4 +1,5 @@
 import { isPreferred } from '../../../core/journal/merge';
+import { MergeMemory, type RunTotals } from '../../../core/journal/merge-memory';
 import type { ObjectStore } from '../../object-store';
 import type { AnswerStream } from '../journal-store';
 import { CursorHeap } from './cursor-heap';
@@ -9,14 +10,19 @@ import { WindowPool } from './window-pool';
 /** Sources that may be open at the same time. */
 export const MAX_OPEN_SOURCES = 128;
 
+/** For the lines that a merge copies. */
+const LINE_BYTES = 6 * 1024 * 1024;
+
 /**
  * One frame for each offset in any of the sources, in order of offset
  * (docs/design/journal.md#duplicate-answers). A source is opened when its first offset is reached.
  */
 export class FrameMerge implements AnswerStream {
   readonly #cursors: readonly SealCursor[];
-  readonly #heap: CursorHeap<SealCursor>;
+  readonly #heap: CursorHeap;
   readonly #windows: WindowPool;
+  readonly #memory: MergeMemory;
+  readonly lineMemory: Buffer | null;
   /**
    * Cursors at the current offset, taken off the heap, if there are several. Their windows stay untouched
    * as long as the caller uses the returned frame, which is in one of them.
@@ -28,17 +34,36 @@ export class FrameMerge implements AnswerStream {
   #notBegun = 0;
   #ended: SealCursor[] = [];
 
-  constructor(store: ObjectStore, sources: readonly FrameSource[]) {
+  /** @param copiesLines whether to prepare for `copyLines`, which pays off if there is much to merge */
+  constructor(store: ObjectStore, sources: readonly FrameSource[], copiesLines = false) {
     const largest = sources.reduce((most, { start, end }) => Math.max(most, end - start), 0);
     const windows = (this.#windows = new WindowPool(mostOpen(sources), largest));
     const inOrder = [...sources].sort((a, b) => a.firstOffset - b.firstOffset);
-    this.#cursors = inOrder.map((source) => new SealCursor(store, source, windows));
-    this.#heap = new CursorHeap(this.#cursors);
+    const memory = (this.#memory = copiesLines
+      ? MergeMemory.withProgram(sources.length, LINE_BYTES + windows.bytes)
+      : MergeMemory.plain(sources.length));
+    this.lineMemory = memory.take(LINE_BYTES);
+    windows.useMemory(memory);
+    this.#cursors = inOrder.map(
+      (source, cursor) => new SealCursor({ memory, cursor }, store, source, windows),
+    );
+    this.#heap = new CursorHeap(memory);
+  }
+
+  copyLines(limit: number, tag: number, into: Buffer): number {
+    if (this.#isReturned) this.#advance();
+    if (this.#current.length > 0) return 0;
+    return this.#memory.copyRun(limit, this.#heap.size, tag, into);
+  }
+
+  copied(): RunTotals {
+    return this.#memory.totals();
   }
 
   next(): MergedFrame | null {
     if (this.#isReturned) this.#advance();
-    const { top, secondOffset } = this.#heap;
+    const top = this.#top;
+    const { secondOffset } = this.#heap;
     if (top === undefined || top.offset === secondOffset || this.#current.length > 0) {
       return this.#nextOfSeveral();
     }
@@ -52,7 +77,7 @@ export class FrameMerge implements AnswerStream {
       await cursor.close();
     }
     this.#ended = [];
-    const { top } = this.#heap;
+    const top = this.#top;
     if (top === undefined) return false;
     this.#begun.add(top);
     await top.load();
@@ -64,6 +89,10 @@ export class FrameMerge implements AnswerStream {
   /** Idempotent. */
   async close(): Promise<void> {
     for (const cursor of this.#cursors) await cursor.close();
+  }
+
+  get #top(): SealCursor | undefined {
+    return this.#cursors[this.#heap.top];
   }
 
   /** Begins to read the windows that are needed first, as many as there are spare buffers. */
@@ -91,7 +120,7 @@ export class FrameMerge implements AnswerStream {
   /** The preferred answer of the cursors that share the next offset. */
   #nextOfSeveral(): MergedFrame | null {
     const current = this.#current;
-    for (let top = this.#heap.top; top !== undefined; top = this.#heap.top) {
+    for (let top = this.#top; top !== undefined; top = this.#top) {
       if (current[0] !== undefined && top.offset !== current[0].offset) break;
       if (!top.isLoaded) return null;
       current.push(top);
@@ -107,7 +136,7 @@ export class FrameMerge implements AnswerStream {
    */
   #advance(): void {
     this.#isReturned = false;
-    const { top } = this.#heap;
+    const top = this.#top;
     if (this.#current.length === 0 && top !== undefined) {
       top.advance();
       if (top.offset !== Number.POSITIVE_INFINITY) return this.#heap.settleTop();
@@ -117,7 +146,7 @@ export class FrameMerge implements AnswerStream {
     for (const cursor of this.#current) {
       cursor.advance();
       if (cursor.offset === Number.POSITIVE_INFINITY) this.#ended.push(cursor);
-      else this.#heap.add(cursor);
+      else this.#heap.add(cursor.cursor);
     }
     this.#current.length = 0;
   }

@@ -5,6 +5,9 @@ import { FrameMerge } from './frame-merge';
 import { limitSources } from './limit-sources';
 import { probeSeals } from './probe-seals';
 
+/** A smaller merge ends before a program for it would pay off. */
+const LEAST_BYTES = 4 * 1024 * 1024;
+
 /** What a merge reads. */
 export interface OpenAnswersInput {
   readonly store: ObjectStore;
@@ -22,8 +25,12 @@ export interface OpenAnswersInput {
 export async function openAnswers(input: OpenAnswersInput): Promise<AnswerStream> {
   const { store, seals } = input;
   const { sources, scratchKeys } = await limitSources(input, await probeSeals(store, seals));
-  const merge = new FrameMerge(store, sources);
+  const bytes = sources.reduce((sum, { start, end }) => sum + end - start, 0);
+  const merge = new FrameMerge(store, sources, bytes >= LEAST_BYTES);
   return {
+    copyLines: (limit, tag, into) => merge.copyLines(limit, tag, into),
+    lineMemory: merge.lineMemory,
+    copied: () => merge.copied(),
     next: () => merge.next(),
     load: () => merge.load(),
     close: async () => {

@@ -9,6 +9,7 @@ import {
   type FrameKind,
 } from '../../../core/journal/frame';
 import { soundSpan } from '../../../core/journal/frame-span';
+import type { MergeMemory } from '../../../core/journal/merge-memory';
 import type { ObjectReader, ObjectStore } from '../../object-store';
 import type { FrameSource, MergedFrame } from './frame-source';
 import type { WindowPool } from './window-pool';
@@ -22,22 +23,32 @@ interface Read {
   readonly window: Promise<Buffer>;
 }
 
+/** The table of a merge, and the number of the cursor in it. */
+export interface CursorPlace {
+  readonly memory: MergeMemory;
+  readonly cursor: number;
+}
+
 /**
  * Walks through the frames of one source, read in windows. The cursor itself is the current frame, so
  * that a merge of millions of frames allocates no object for any of them.
  *
  * Call `load` whenever `isLoaded` is false; it overwrites windows. Before the first `load`, only `offset`
  * is set. `load` checks the checksum of every frame, and that offsets ascend.
+ *
+ * Where the current frame is lies in the memory of the merge, so that a program can move the cursor too
+ * (core/assembly/frame-run.ts). It never moves it beyond the last whole frame of its window.
  */
 export class SealCursor implements MergedFrame {
-  /** Of the current frame; infinity at the end. */
-  offset: number;
   isLoaded = false;
   /** Whether a window was read, or is being read. */
   isBegun = false;
   window: Buffer = NOTHING;
-  start = 0;
-  end = 0;
+  /** Number in the table. */
+  readonly cursor: number;
+  readonly #memory: MergeMemory;
+  /** Address of the window in the memory; 0 if it is elsewhere. */
+  #base = 0;
   readonly #store: ObjectStore;
   readonly #source: FrameSource;
   readonly #windows: WindowPool;
@@ -53,12 +64,32 @@ export class SealCursor implements MergedFrame {
   /** Offset of the last frame in the window. */
   #lastOffset = -1;
 
-  constructor(store: ObjectStore, source: FrameSource, windows: WindowPool) {
+  constructor(
+    { memory, cursor }: CursorPlace,
+    store: ObjectStore,
+    source: FrameSource,
+    windows: WindowPool,
+  ) {
+    this.#memory = memory;
+    this.cursor = cursor;
     this.#store = store;
     this.#source = source;
     this.#windows = windows;
     this.#position = source.start;
-    this.offset = source.firstOffset;
+    memory.offsets[cursor] = source.firstOffset;
+  }
+
+  /** Of the current frame; infinity at the end. */
+  get offset(): number {
+    return this.#memory.offsets[this.cursor] ?? 0;
+  }
+
+  get start(): number {
+    return (this.#memory.starts[this.cursor] ?? 0) - this.#base;
+  }
+
+  get end(): number {
+    return (this.#memory.ends[this.cursor] ?? 0) - this.#base;
   }
 
   get kind(): FrameKind {
@@ -101,6 +132,9 @@ export class SealCursor implements MergedFrame {
     this.#position = next;
     this.window = window;
     this.#wholeEnd = this.#checkFrames(window);
+    const isInMemory = window.buffer === this.#memory.buffer;
+    this.#base = isInMemory ? window.byteOffset : 0;
+    this.#memory.wholeEnds[this.cursor] = isInMemory ? this.#base + this.#wholeEnd : 0;
     this.#goTo(0);
     this.isLoaded = true;
   }
@@ -112,7 +146,7 @@ export class SealCursor implements MergedFrame {
   advance(): void {
     if (this.end < this.#wholeEnd) this.#goTo(this.end);
     else if (this.#next < this.#source.end) this.isLoaded = false;
-    else this.offset = Number.POSITIVE_INFINITY;
+    else this.#memory.offsets[this.cursor] = Number.POSITIVE_INFINITY;
   }
 
   /** Idempotent. */
@@ -161,9 +195,10 @@ export class SealCursor implements MergedFrame {
   }
 
   #goTo(start: number): void {
-    this.start = start;
-    this.end = frameEnd(this.window, start) ?? this.#wholeEnd;
-    this.offset = frameOffset(this.window, start);
+    const { offsets, starts, ends } = this.#memory;
+    starts[this.cursor] = this.#base + start;
+    ends[this.cursor] = this.#base + (frameEnd(this.window, start) ?? this.#wholeEnd);
+    offsets[this.cursor] = frameOffset(this.window, start);
   }
 
   /** Checks all whole frames; `load` has read at least the first one whole, unless it is damaged. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { alignedBlocks } from '../../../activities/finalize/aligned-blocks';
+import { alignedMemory } from '../../../activities/finalize/aligned-memory';
 import { FileOutput } from '../../../storage/objects/file-output';
 
 const MIB = 1024 * 1024;
@@ -29,8 +29,7 @@ async function written(pieces: readonly Buffer[], writes: number): Promise<Buffe
 
 /** Random bytes in memory that allows direct writes. */
 function aligned(bytes: number): Buffer {
-  const block = alignedBlocks(1, Math.ceil(bytes / 65_536) * 65_536)[0]!;
-  return block.fill(randomBytes(bytes), 0, bytes).subarray(0, bytes);
+  return alignedMemory(bytes).fill(randomBytes(bytes));
 }
 
 /** The same in memory that does not. */

@@ -25,19 +25,22 @@ it('orders items by offset while the top of the heap changes, leaves and returns
       fc.array(fc.uniqueArray(fc.nat(40)), { maxLength: 9 }),
       fc.nat(3),
       (lists, turn) => {
-        const items = lists
-          .map((offsets) => ({ left: [...offsets].sort((a, b) => a - b), offset: 0 }))
-          .filter(({ left }) => left.length > 0);
-        for (const item of items) item.offset = item.left.shift()!;
-        const heap = new CursorHeap(items);
+        const left = lists
+          .filter((offsets) => offsets.length > 0)
+          .map((offsets) => [...offsets].sort((a, b) => a - b))
+          .sort((a, b) => a[0]! - b[0]!);
+        const offsets = Float64Array.from(left.map((own) => own.shift()!));
+        const heap = new CursorHeap({ offsets, heap: new Uint32Array(offsets.length) });
         const seen: number[] = [];
-        for (let top = heap.top; top !== undefined; top = heap.top) {
-          seen.push(top.offset);
-          const next = top.left.shift();
+        for (let top = heap.top; top !== -1; top = heap.top) {
+          const others = [...offsets].filter((at, cursor) => cursor !== top && at !== Infinity);
+          expect(heap.secondOffset).toBe(Math.min(...others));
+          seen.push(offsets[top]!);
+          const next = left[top]!.shift();
           const leaves = next === undefined || seen.length % 4 === turn;
           if (leaves) heap.removeTop();
+          offsets[top] = next ?? Infinity;
           if (next === undefined) continue;
-          top.offset = next;
           if (leaves) heap.add(top);
           else heap.settleTop();
         }
