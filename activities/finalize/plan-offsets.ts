@@ -1,7 +1,7 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { planKey } from '../../core/names/object-names';
 import type { ModelMap } from '../../core/plan/model-map';
-import { decodePlanEntry, PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
+import { PLAN_ENTRY_BYTES, planEntryOffset } from '../../core/plan/plan-entry';
 import type { Range } from '../../core/range';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 import { LineChecksum } from './line-checksum';
@@ -36,7 +36,7 @@ export async function plannedOffsets(
   const offsets = new Float64Array(sizeOf(models));
   let count = 0;
   await readPlans(plan, models, (entries, index) => {
-    offsets[count++] = decodePlanEntry(entries, index).offset;
+    offsets[count++] = planEntryOffset(entries, index);
   });
   return offsets.sort();
 }
@@ -45,7 +45,7 @@ export async function plannedOffsets(
 export async function plannedChecksum(plan: BatchPlan): Promise<LineChecksum> {
   const checksum = new LineChecksum();
   await readPlans(plan, wholePlan(plan.map), (entries, index) => {
-    checksum.add(decodePlanEntry(entries, index).offset);
+    checksum.add(planEntryOffset(entries, index));
   });
   return checksum;
 }

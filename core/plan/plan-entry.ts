@@ -32,3 +32,8 @@ export function decodePlanEntry(plan: Buffer, index: number): PlanEntry {
     prefixHash: plan.readUInt32LE(at + 12),
   };
 }
+
+/** The offset of entry number `index` of plan bytes, which must hold it. Makes no object. */
+export function planEntryOffset(plan: Buffer, index: number): number {
+  return readInt64(plan, index * PLAN_ENTRY_BYTES);
+}

@@ -4,6 +4,7 @@ import {
   decodePlanEntry,
   encodePlanEntry,
   PLAN_ENTRY_BYTES,
+  planEntryOffset,
   type PlanEntry,
 } from '../../../core/plan/plan-entry';
 
@@ -41,6 +42,7 @@ describe('a plan entry', () => {
         const bytes = Buffer.alloc(entries.length * PLAN_ENTRY_BYTES);
         entries.forEach((e, i) => encodePlanEntry(bytes, i * PLAN_ENTRY_BYTES, e));
         expect(decodeAll(bytes)).toEqual(entries);
+        entries.forEach(({ offset }, i) => expect(planEntryOffset(bytes, i)).toBe(offset));
       }),
     );
   });
