@@ -1,12 +1,13 @@
 import type { ObjectStore, PutResult } from '../../storage/object-store';
 import { alignedMemory } from './aligned-memory';
 
-const BLOCK_BYTES = 1024 * 1024;
+/** Smaller blocks cost more calls and wake-ups, larger ones only memory. */
+const BLOCK_BYTES = 2 * 1024 * 1024;
 /** The files of most batches are small. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
-const MAX_WAITING_BLOCKS = 2;
-/** Blocks that may still be written when the store requests the next one. A disk is faster with several writes at once. */
-const BLOCKS_KEPT = 2;
+const MAX_WAITING_BLOCKS = 1;
+/** Blocks that may still be written when the store requests the next one: a disk is faster with two writes at once. */
+const BLOCKS_KEPT = 1;
 /** Beside these, one is being filled, and one is being passed. */
 const USUAL_BLOCKS = MAX_WAITING_BLOCKS + BLOCKS_KEPT + 2;
 const NEWLINE = 0x0a;
@@ -24,7 +25,7 @@ interface SinkOptions {
 }
 
 /**
- * Writes a result file line by line. Lines are collected in a few reused blocks of 1 MiB, after a first
+ * Writes a result file line by line. Lines are collected in a few reused blocks of 2 MiB, after a first
  * small one, and streamed to the store with back-pressure. The object is created with its first line, so a file
  * without lines does not exist. An existing object is kept as it is, because the same manifest gives the same bytes.
  */
@@ -53,7 +54,7 @@ export class ResultSink {
   }
 
   /**
-   * @param memory for blocks, beginning with a page of the system; it should hold six
+   * @param memory for blocks, beginning with a page of the system; it should hold four
    * @throws object_store_failed
    */
   static async open(

@@ -10,8 +10,8 @@ import { WindowPool } from './window-pool';
 /** Sources that may be open at the same time. */
 export const MAX_OPEN_SOURCES = 128;
 
-/** For the lines that a merge copies. */
-const LINE_BYTES = 6 * 1024 * 1024;
+/** For the lines that a merge copies: four blocks of a result file. */
+const LINE_BYTES = 8 * 1024 * 1024;
 
 /**
  * One frame for each offset in any of the sources, in order of offset

@@ -3,7 +3,7 @@ import type { ObjectBody, ObjectPieces } from '../../../storage/object-store';
 import { createMemoryStore } from '../../support/memory-store';
 
 /** Lines of many sizes: within a block, at its end, and longer than all blocks together. */
-const SIZES = [0, 1, 65_534, 65_536, 10, 1_048_575, 1_048_576, 5, 9_000_000, 300_000, 0];
+const SIZES = [0, 1, 65_534, 65_536, 10, 2_097_151, 2_097_152, 5, 17_000_000, 300_000, 0];
 const LINES = SIZES.map((bytes, i) => Buffer.alloc(bytes, `line ${i} `));
 const FILE = Buffer.concat(LINES.flatMap((line) => [line, Buffer.from('\n')]));
 
