@@ -1,8 +1,8 @@
 import type { ObjectStore, PutResult } from '../../storage/object-store';
-import { alignedMemory } from './aligned-memory';
 
-/** Smaller blocks cost more calls and wake-ups, larger ones only memory. */
-const BLOCK_BYTES = 2 * 1024 * 1024;
+/** Blocks of memory that is given. Smaller ones cost more calls and wake-ups, larger ones only memory. */
+const LARGE_BLOCK_BYTES = 2 * 1024 * 1024;
+const BLOCK_BYTES = 512 * 1024;
 /** The files of most batches are small. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
 const MAX_WAITING_BLOCKS = 1;
@@ -25,7 +25,7 @@ interface SinkOptions {
 }
 
 /**
- * Writes a result file line by line. Lines are collected in a few reused blocks of 2 MiB, after a first
+ * Writes a result file line by line. Lines are collected in a few reused blocks, after a first
  * small one, and streamed to the store with back-pressure. The object is created with its first line, so a file
  * without lines does not exist. An existing object is kept as it is, because the same manifest gives the same bytes.
  */
@@ -54,7 +54,8 @@ export class ResultSink {
   }
 
   /**
-   * @param memory for blocks, beginning with a page of the system; it should hold four
+   * @param memory for blocks of 2 MiB, four of them, beginning with a page of the system. Null for a small file, which
+   *   is written sooner through the page cache
    * @throws object_store_failed
    */
   static async open(
@@ -140,15 +141,16 @@ export class ResultSink {
     return (this.#block = this.#free.pop() ?? this.#freshBlock());
   }
 
-  /** Usually called twice: for the first block, and for all others. */
   #freshBlock(): Block {
-    if (this.#put === null) return { bytes: Buffer.allocUnsafeSlow(FIRST_BLOCK_BYTES), used: 0 };
-    const memory = this.#memory ?? alignedMemory(USUAL_BLOCKS * BLOCK_BYTES);
-    this.#memory = null;
-    for (let at = BLOCK_BYTES; at + BLOCK_BYTES <= memory.length; at += BLOCK_BYTES) {
-      this.#free.push({ bytes: memory.subarray(at, at + BLOCK_BYTES), used: 0 });
+    const memory = this.#memory;
+    if (this.#put !== null && memory !== null) {
+      this.#memory = null;
+      for (let end = memory.length; end >= LARGE_BLOCK_BYTES; end -= LARGE_BLOCK_BYTES) {
+        this.#free.push({ bytes: memory.subarray(end - LARGE_BLOCK_BYTES, end), used: 0 });
+      }
     }
-    return { bytes: memory.subarray(0, BLOCK_BYTES), used: 0 };
+    const bytes = this.#put === null ? FIRST_BLOCK_BYTES : BLOCK_BYTES;
+    return this.#free.pop() ?? { bytes: Buffer.allocUnsafeSlow(bytes), used: 0 };
   }
 
   #passBlock(): void {
@@ -159,11 +161,12 @@ export class ResultSink {
     this.#put ??= this.#startPut();
   }
 
-  /** Keeps the block for reuse, unless it is the first one or a long line needed more blocks than usual. */
+  /** Keeps the block for reuse, unless it is the first one, or a long line needed more blocks than usual. */
   #release(block: Block): void {
     block.used = 0;
-    const isKept = block.bytes.length === BLOCK_BYTES && this.#free.length < USUAL_BLOCKS;
-    if (isKept) this.#free.push(block);
+    const isLarge = block.bytes.length === LARGE_BLOCK_BYTES;
+    const isUsual = block.bytes.length === BLOCK_BYTES && this.#free.length < USUAL_BLOCKS;
+    if (isLarge || isUsual) this.#free.push(block);
   }
 
   async #startPut(): Promise<PutResult> {

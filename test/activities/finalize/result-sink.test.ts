@@ -16,11 +16,17 @@ async function write(sink: ResultSink): Promise<void> {
   }
 }
 
-it('writes lines of any length', async () => {
-  const sink = await ResultSink.open(store, 'files/a');
+const MEMORY: [string, () => Buffer | null][] = [
+  ['its own', () => null],
+  ['that is given', () => Buffer.alloc(8 * 1024 * 1024)],
+];
+
+it.each(MEMORY)('writes lines of any length from memory: %s', async (name, memory) => {
+  const key = `files/${name.replaceAll(' ', '-')}`;
+  const sink = await ResultSink.open(store, key, memory());
   await write(sink);
   expect(await sink.end()).toEqual({ bytes: FILE.length });
-  expect(store.objects.get('files/a')!.equals(FILE)).toBe(true);
+  expect(store.objects.get(key)!.equals(FILE)).toBe(true);
 });
 
 it('writes no object without lines', async () => {
@@ -29,7 +35,7 @@ it('writes no object without lines', async () => {
   expect(store.objects.has('files/none')).toBe(false);
 });
 
-it('leaves as many pieces untouched as it promises', async () => {
+it.each(MEMORY)('leaves as many pieces untouched as it promises: %s', async (_name, memory) => {
   const taken: Buffer[] = [];
   const putIfAbsent = async (_: string, body: ObjectBody) => {
     const pieces = body as ObjectPieces;
@@ -42,7 +48,7 @@ it('leaves as many pieces untouched as it promises', async () => {
     taken.push(...valid.map((piece) => Buffer.from(piece)));
     return 'created' as const;
   };
-  const sink = await ResultSink.open({ ...store, putIfAbsent }, 'files/kept');
+  const sink = await ResultSink.open({ ...store, putIfAbsent }, 'files/kept', memory());
   await write(sink);
   await sink.end();
   expect(Buffer.concat(taken).equals(FILE)).toBe(true);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { alignedMemory } from '../../../activities/finalize/aligned-memory';
+import { MergeMemory } from '../../../core/journal/merge-memory';
 import { FileOutput } from '../../../storage/objects/file-output';
 
 const MIB = 1024 * 1024;
@@ -29,7 +29,7 @@ async function written(pieces: readonly Buffer[], writes: number): Promise<Buffe
 
 /** Random bytes in memory that allows direct writes. */
 function aligned(bytes: number): Buffer {
-  return alignedMemory(bytes).fill(randomBytes(bytes));
+  return MergeMemory.withProgram(1, bytes).take(bytes)!.fill(randomBytes(bytes));
 }
 
 /** The same in memory that does not. */
