@@ -10,6 +10,8 @@ const CALLERS = 8;
 
 /** Unix ms with a fraction: the mock's clock. */
 const nowMs = () => performance.timeOrigin + performance.now();
+/** Pause between two looks at a batch that is about to end. */
+const NEAR_END_MS = 10;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** @param {string} api base URL that ends in /v1 */
@@ -48,7 +50,7 @@ function createClient(api) {
         if (nowMs() > untilMs) {
           throw new Error(`batch ${id} is ${batch.status} after ${timeoutMs} ms: ${counts(batch)}`);
         }
-        await pause(everyMs);
+        await pause(batch.status === 'finalizing' ? Math.min(everyMs, NEAR_END_MS) : everyMs);
       }
     },
     /** Text of a file. */

@@ -15,7 +15,7 @@ import type { Range } from '../core/range';
 export interface ObjectStore {
   /**
    * Writes the whole object. If the key exists, nothing changes and `exists` is returned. A piece of the
-   * body may be overwritten by its owner once the next one is requested, or later ({@link ObjectPieces}).
+   * body may be overwritten by its owner once the next one is requested.
    */
   putIfAbsent(key: string, body: ObjectBody): Promise<PutResult>;
 
@@ -76,17 +76,7 @@ export interface ObjectStore {
 }
 
 /** The bytes of an object, whole or in pieces. */
-export type ObjectBody = Uint8Array | ObjectPieces;
-
-/** The bytes of an object in pieces. */
-export interface ObjectPieces extends AsyncIterable<Uint8Array> {
-  /**
-   * How many pieces are still valid when the next one is requested, so that the store may be writing them; 0 if it is
-   * left out. Large pieces in aligned memory save the processor a copy.
-   */
-  readonly piecesKept?: number;
-}
-
+export type ObjectBody = Uint8Array | AsyncIterable<Uint8Array>;
 /** `exists`: the key was taken, and nothing changed. */
 export type PutResult = 'created' | 'exists';
 

@@ -5,11 +5,9 @@ const LARGE_BLOCK_BYTES = 2 * 1024 * 1024;
 const BLOCK_BYTES = 512 * 1024;
 /** The files of most batches are small. */
 const FIRST_BLOCK_BYTES = 64 * 1024;
-const MAX_WAITING_BLOCKS = 1;
-/** Blocks that may still be written when the store requests the next one: a disk is faster with two writes at once. */
-const BLOCKS_KEPT = 1;
-/** Beside these, one is being filled, and one is being passed. */
-const USUAL_BLOCKS = MAX_WAITING_BLOCKS + BLOCKS_KEPT + 2;
+const MAX_WAITING_BLOCKS = 2;
+/** Beside these, one is being filled, and one is being written. */
+const USUAL_BLOCKS = MAX_WAITING_BLOCKS + 2;
 const NEWLINE = 0x0a;
 const NO_ROOM = Buffer.alloc(0);
 
@@ -54,8 +52,7 @@ export class ResultSink {
   }
 
   /**
-   * @param memory for blocks of 2 MiB, four of them, beginning with a page of the system. Null for a small file, which
-   *   is written sooner through the page cache
+   * @param memory for blocks of 2 MiB, four of them; null for a small file
    * @throws object_store_failed
    */
   static async open(
@@ -135,7 +132,7 @@ export class ResultSink {
     await this.#put;
   }
 
-  /** All blocks but the last one are full, because large pieces are written faster if they are aligned. */
+  /** All blocks but the last one are full. */
   #nextBlock(): Block {
     this.#passBlock();
     return (this.#block = this.#free.pop() ?? this.#freshBlock());
@@ -170,9 +167,8 @@ export class ResultSink {
   }
 
   async #startPut(): Promise<PutResult> {
-    const body = { piecesKept: BLOCKS_KEPT, [Symbol.asyncIterator]: () => this.#blocks() };
     try {
-      return await this.#store.putIfAbsent(this.#key, body);
+      return await this.#store.putIfAbsent(this.#key, this.#blocks());
     } catch (error) {
       this.#failure ??= { error };
       this.#wakeWriter();
@@ -181,15 +177,13 @@ export class ResultSink {
   }
 
   async *#blocks(): AsyncGenerator<Buffer> {
-    const kept: Block[] = [];
     for (;;) {
       const block = this.#waiting.shift();
       this.#wakeWriter();
       if (block !== undefined) {
         yield block.bytes.subarray(0, block.used);
-        kept.push(block);
-        const written = kept.length > BLOCKS_KEPT ? kept.shift() : undefined;
-        if (written !== undefined) this.#release(written);
+        // The store asks for the next piece only after it has written this one.
+        this.#release(block);
       } else if (this.#failure !== null) throw this.#failure.error;
       else if (this.#isEnded) return;
       else await new Promise<void>((resolve) => (this.#wakeReader = resolve));

@@ -62,7 +62,7 @@ export interface AnswerStream {
    * memory.
    */
   copyLines(limit: number, tag: number, into: Buffer): number;
-  /** Memory for `copyLines`, which begins with a page of the system; null if it never copies. */
+  /** Memory for `copyLines`; null if it never copies. */
   readonly lineMemory: Buffer | null;
   /** All that was copied so far. */
   copied(): RunTotals;

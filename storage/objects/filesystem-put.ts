@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, unlink } from 'node:fs/promises';
+import { link, open, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ObjectBody, PutResult } from '../object-store';
 import { FILE_MODE, makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
-import { FileOutput } from './file-output';
+import { EarlySync } from './early-sync';
 import { temporaryFolder } from './filesystem-layout';
 
 /** A folder may vanish between its creation and the link, if the last object in it is deleted. */
@@ -42,18 +42,23 @@ export async function putFileIfAbsent(root: string, options: PutFileOptions): Pr
 async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Promise<void> {
   const action = `write ${path}`;
   const file = await mapped(action, () => open(path, 'wx', FILE_MODE));
-  const chunks = body instanceof Uint8Array ? [body] : body;
-  const kept = 'piecesKept' in chunks ? (chunks.piecesKept ?? 0) : 0;
-  const output = new FileOutput(path, file, kept + 1);
   try {
+    const sync = new EarlySync(file);
+    const chunks = body instanceof Uint8Array ? [body] : body;
     for await (const chunk of chunks) {
-      await mapped(action, () => output.write(chunk));
+      await mapped(action, () => writeFully(file, chunk));
+      sync.wrote(chunk.length);
       onPassed?.(chunk.length);
     }
-    await mapped(action, () => output.finish());
+    await mapped(action, () => sync.finish());
   } finally {
-    await output.close();
     await file.close();
+  }
+}
+
+async function writeFully(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length;) {
+    done += (await file.write(bytes, done, bytes.length - done)).bytesWritten;
   }
 }
 
