@@ -3,7 +3,7 @@
 /** Nightshift and what a user would take instead, in turns on the same mock with the same lines. */
 const { inTurns } = require('./calm');
 const { disturbance, rounded } = require('./figures');
-const { openBaselines } = require('./peers/baselines');
+const { openBaselines, WARM_UP_LINES } = require('./peers/baselines');
 const { cpuSec, watch } = require('./process-stats');
 const { pairedRatios } = require('./summary');
 const { figure } = require('./verdicts');
@@ -111,4 +111,4 @@ function againstBaselines(runs, what) {
   });
 }
 
-module.exports = { againstBaselines, inContest, NIGHTSHIFT };
+module.exports = { againstBaselines, inContest, NIGHTSHIFT, WARM_UP_LINES };

@@ -14,26 +14,27 @@ const WARM_UP_TIMEOUT_MS = 120_000;
  * Runs `work` in a fresh stack and takes everything down afterwards, whatever happens.
  *
  * @template T
- * @param {{ bench: object, settings?: object, warm?: boolean }} options `warm` runs a first batch
+ * @param {{ bench: object, settings?: object, warm?: boolean, warmUpLines?: number }} options `warm` runs a first batch
  *   whose figures count for nothing: compiled code, open connections, a read-ahead database
  * @param {(scene: object) => Promise<T>} work
  * @returns {Promise<T>}
  */
-async function inScene({ bench, settings, warm = true }, work) {
+async function inScene({ bench, settings, warm = true, warmUpLines }, work) {
   const mock = await startMock();
   try {
-    return await inStack({ bench, settings, warm, mock, gatewayUrl: mock.url }, work);
+    const options = { bench, settings, warm, warmUpLines, mock, gatewayUrl: mock.url };
+    return await inStack(options, work);
   } finally {
     await mock.stop();
   }
 }
 
 /** As {@link inScene}, with a mock of the caller and something else in front of it. */
-async function inStack({ bench, settings, warm = true, mock, gatewayUrl }, work) {
+async function inStack({ bench, settings, warm = true, warmUpLines, mock, gatewayUrl }, work) {
   const product = await startProduct({ ...bench, gatewayUrl, settings });
   try {
     const scene = openScene({ bench, mock, product });
-    if (warm) await warmUp(scene);
+    if (warm) await warmUp(scene, warmUpLines);
     return await work(scene);
   } finally {
     await product.stop();
@@ -74,8 +75,7 @@ function openScene({ bench, mock, product }) {
   };
 }
 
-async function warmUp(scene) {
-  const lines = WARM_UP_LINES;
+async function warmUp(scene, lines = WARM_UP_LINES) {
   const file = await inputFile(scene.bench.scratch, { lines });
   const startedMs = nowMs();
   await scene.run({ file, lines, timeoutMs: WARM_UP_TIMEOUT_MS });

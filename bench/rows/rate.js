@@ -1,7 +1,7 @@
 'use strict';
 
 /** Rows 2 and 3: requests per second at a model server that takes no time, beside baselines. */
-const { againstBaselines, inContest, NIGHTSHIFT } = require('../contest');
+const { againstBaselines, inContest, NIGHTSHIFT, WARM_UP_LINES } = require('../contest');
 const { median, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { barPlot } = require('../plots/plot');
@@ -36,7 +36,8 @@ function rateBesideLoop(bench) {
 
 async function compare(bench, { row, title, names }) {
   const sizes = bench.quick ? [20_000] : [20_000, 200_000];
-  const runs = await inScene({ bench, settings: SETTINGS }, (scene) =>
+  const stack = { bench, settings: SETTINGS, warmUpLines: WARM_UP_LINES };
+  const runs = await inScene(stack, (scene) =>
     inContest(scene, { inFlight: IN_FLIGHT, names }, (compete) => measure(scene, compete, sizes)),
   );
   const shape = {

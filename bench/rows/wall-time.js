@@ -1,7 +1,7 @@
 'use strict';
 
 /** Row 1: a whole batch at a model server of 50 ms, as a share of what is possible at best, and beside baselines. */
-const { againstBaselines, inContest, NIGHTSHIFT } = require('../contest');
+const { againstBaselines, inContest, NIGHTSHIFT, WARM_UP_LINES } = require('../contest');
 const { rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { barPlot } = require('../plots/plot');
@@ -40,7 +40,8 @@ async function wallTime(bench) {
 function measureLevel(bench, { inFlight }, sizes) {
   const concurrency = { global: inFlight, per_model: inFlight };
   const limits = { max_requests: 1_000_000, max_file_bytes: '2GiB' };
-  return inScene({ bench, settings: { concurrency, limits } }, (scene) =>
+  const settings = { concurrency, limits };
+  return inScene({ bench, settings, warmUpLines: WARM_UP_LINES }, (scene) =>
     inContest(scene, { inFlight }, async (compete) => {
       const runs = [];
       for (const lines of sizes) {
