@@ -82,6 +82,7 @@ async function openBatch(deps: BatchStepDeps, batchId: string): Promise<OpenedBa
     ...((await isSettled(deps.store, batchId)) ? { settled: true } : {}),
     ...(row?.status === 'finalizing' && row.stopCause === null ? { answered: true } : {}),
     ...(row?.passesHeaders === true ? { passesHeaders: true } : {}),
+    announces: true,
     ...smallness(row, deps),
   };
 }

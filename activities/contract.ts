@@ -117,6 +117,8 @@ export interface OpenedBatch extends RowState {
   readonly settled?: boolean;
   /** An earlier run found every line settled and began to finalize, without a stop cause. */
   readonly answered?: boolean;
+  /** Ingestion and finalization write their phases into the row if they are asked to. */
+  readonly announces?: boolean;
   /**
    * Set if its input file is so small that one activity may do all of it, and a worker for that is live. The longest
    * time that a request of any model may take, ms.
@@ -147,6 +149,8 @@ export interface IngestInput {
   readonly batchId: string;
   /** The workflow looks up undecided models again, so ingestion plans some models without a route too. */
   readonly decidesLater?: boolean;
+  /** The row shall say `in_progress` as soon as there is a plan. */
+  readonly announces?: boolean;
 }
 
 /** The outcome of ingestion: a plan under `nonce`, or a file refused with `errorCount` errors. */
@@ -159,6 +163,8 @@ export type PlannedOrInvalid =
       readonly unroutedLines: number;
       /** The namespace has `BatchProviders`. Set only if a provider runs part of the batch. */
       readonly showsProviders?: boolean;
+      /** The row after `in_progress` was written into it. Missing if it was not: the workflow writes it then. */
+      readonly row?: RowState;
     }
   | { readonly kind: 'invalid'; readonly errorCount: number };
 
@@ -243,6 +249,8 @@ export interface FinalizeInput {
   readonly cause: StopCause | null;
   /** How long workers may try to make the files of a batch that must end, ms; without it, no limit. */
   readonly windowMs?: number;
+  /** The row shall say `finalizing` from the start. */
+  readonly announces?: boolean;
 }
 
 /** Either the ranges that must still run, or the end that is in the row. */

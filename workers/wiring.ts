@@ -5,6 +5,7 @@ import { createEndUnrouted } from '../activities/execute/end-unrouted';
 import { createExecuteChunk } from '../activities/execute/execute-chunk';
 import { withBoundedFailures } from '../activities/runtime/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
+import { announcePlan } from '../activities/ingest/announce-plan';
 import { createIngest } from '../activities/ingest/ingest';
 import { recordBatch } from '../activities/ingest/record-batch';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
@@ -103,11 +104,14 @@ export function createActivities(deps: ActivityDeps): StepActivities {
       routeOf: (model, endpoint) => routes.routeOf(model, endpoint),
       longestTimeoutMs: () => routes.longestTimeoutMs(),
     }),
-    ingest: ({ batchId, ...input }) =>
+    ingest: ({ batchId, announces, ...input }) =>
       rows.during(batchId, async () => {
         const result = await ingest({ batchId, ...input });
         const row = await rows.find(batchId);
-        return withProviders(withRoutes(result, { routes, config, row }), deps.showsProviders);
+        const routed = withRoutes(result, { routes, config, row });
+        const planned = await withProviders(routed, deps.showsProviders);
+        if (announces !== true) return planned;
+        return announcePlan(planned, (phase) => batches.recordPhase(batchId, phase));
       }),
     executeChunk: createExecuteChunk(deps),
     endUnrouted: createEndUnrouted({ ...deps, isKnownNow: (model) => isKnownNow(routes, model) }),

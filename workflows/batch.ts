@@ -10,6 +10,7 @@ import {
 import type {
   FinalizeResult,
   OpenedBatch,
+  RowState,
   SmallBatchResult,
   UnansweredRange,
 } from '../activities/contract';
@@ -66,7 +67,9 @@ class BatchRun {
   #models: ModelRun[] = [];
   /** A chunk may be running of which this run does not know. */
   #isUnaccounted = false;
-  /** The projection of `in_progress` into the row. */
+  /** The row, if ingestion has written `in_progress` into it. */
+  #row: RowState | null = null;
+  /** The projection of `in_progress` into the row, if ingestion has not. */
   #inProgress: Promise<void> | null = null;
 
   constructor(input: BatchInput, stop: StopControl) {
@@ -143,13 +146,16 @@ class BatchRun {
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
     const { batchId } = this.#input;
     const decidesLater = patched(DECIDES_LATER) ? { decidesLater: true } : {};
-    const ingest = () => ingestActivity(opened.settings)({ batchId, ...decidesLater });
+    const ingest = () =>
+      ingestActivity(opened.settings)({ batchId, announces: true, ...decidesLater });
     try {
       const outcome = patched('stop-ends-ingestion')
         ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
         : await ingest();
       if (outcome === null) log.info('ingestion cut short by a stop', { batchId });
-      return outcome?.kind === 'planned' ? freshResume(outcome) : null;
+      if (outcome?.kind !== 'planned') return null;
+      this.#row = outcome.row ?? null;
+      return freshResume(outcome);
     } catch (error) {
       log.error('ingestion failed', { error: String(error) });
       this.#stop.request('failed');
@@ -214,6 +220,7 @@ class BatchRun {
     // During a stop operators need only the end, so save the event.
     const upserts = !this.#stop.requested || !patched('one-upsert-at-a-stop');
     this.#display.enterInProgress(models, plan, upserts);
+    if (this.#row !== null) return this.#stop.observe(this.#row);
     this.#inProgress = step('projectStatus', {
       batchId: this.#input.batchId,
       status: 'in_progress',
@@ -251,9 +258,13 @@ class BatchRun {
 
   async #finalizeComplete(opened: OpenedBatch, { nonce }: BatchResume): Promise<FinalizeResult> {
     const { batchId } = this.#input;
+    const announces = opened.announces === true ? { announces: true } : {};
     this.#display.enter('finalizing');
-    this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
-    return finalizeBatch(opened, { batchId, nonce, cause: null }, () => this.#counts());
+    if (opened.announces !== true) {
+      this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
+    }
+    const input = { batchId, nonce, cause: null, ...announces };
+    return finalizeBatch(opened, input, () => this.#counts());
   }
 
   /** Ends the batch with a stop cause, or because its file cannot run. */

@@ -13,7 +13,7 @@ export interface FinalizeDeps {
 }
 
 /** The rows of batches as finalization uses them. */
-export interface BatchesToFinalize extends Pick<BatchRepository, 'recordEnd'> {
+export interface BatchesToFinalize extends Pick<BatchRepository, 'recordEnd' | 'recordPhase'> {
   /** Null if there is no such batch. */
   find(batchId: string): Promise<BatchToFinalize | null>;
 }

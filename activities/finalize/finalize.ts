@@ -35,6 +35,7 @@ export function createFinalize(
         const batch = await findBatch(deps, input);
         if (batch.stopCause !== null) window.count();
         window.check();
+        if (input.announces === true) announce(deps, input.batchId);
         return finalizeBatch(deps, input, { batch, progress: heartbeat });
       },
       {
@@ -55,6 +56,11 @@ export function createFinalizeNow(
     const batch = await findBatch(deps, input);
     return finalizeBatch(deps, input, { batch, progress: { bytes: 0, check } });
   };
+}
+
+/** Not awaited: it is only shown, and the record of the end does without it. */
+function announce({ batches }: FinalizeDeps, batchId: string): void {
+  batches.recordPhase(batchId, { status: 'finalizing' }).catch(() => undefined);
 }
 
 interface Attempt {

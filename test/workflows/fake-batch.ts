@@ -4,6 +4,7 @@ import type {
   BatchSettings,
   ExecuteChunkInput,
   ExecuteChunkResult,
+  FinalizeInput,
   FinalizeResult,
   IngestInput,
   ModelRoute,
@@ -53,6 +54,8 @@ export interface FakeBatchOptions {
   readonly small?: (input: SmallBatchInput, batch: FakeBatch) => Promise<Partial<SmallBatchResult>>;
   /** Whether the row says that an earlier run found every line settled. */
   readonly answered?: boolean;
+  /** Ingestion and finalization write their phases: always, or only if the row can be written in time. */
+  readonly announces?: 'always' | 'late';
 }
 
 const SETTINGS: BatchSettings = {
@@ -110,6 +113,7 @@ export class FakeBatch {
           expiresAtMs: (this.#expiresAtMs ??= Date.now() + (this.options.expiresInMs ?? 3_600_000)),
           settings: { ...SETTINGS, ...this.options.settings },
           ...(this.options.answered === true ? { answered: true } : {}),
+          ...(this.options.announces === undefined ? {} : { announces: true }),
           ...(this.options.small === undefined ? {} : { small: { requestTimeoutMs: 1_000 } }),
         }),
       projectStatus: ({ status }) => {
@@ -178,7 +182,7 @@ export class FakeBatch {
     this.transitions.push(to);
   }
 
-  async #ingest({ decidesLater }: IngestInput): Promise<PlannedOrInvalid> {
+  async #ingest({ decidesLater, announces }: IngestInput): Promise<PlannedOrInvalid> {
     await this.options.onIngest?.(this);
     if (this.options.invalid === true) return { kind: 'invalid', errorCount: 1 };
     const models: PlannedModel[] = this.models.map(({ model, entries }) => ({
@@ -194,7 +198,10 @@ export class FakeBatch {
     }));
     const lineCount = models.reduce((sum, model) => sum + model.entries, 0);
     const plan = { kind: 'planned' as const, nonce: 'n0', lineCount, models, unroutedLines: 0 };
-    return this.options.showsProviders === true ? { ...plan, showsProviders: true } : plan;
+    const shown = this.options.showsProviders === true ? { ...plan, showsProviders: true } : plan;
+    if (announces !== true || this.options.announces !== 'always') return shown;
+    if (this.stopCause === null) this.#move('in_progress');
+    return { ...shown, row: this.#row() };
   }
 
   /** As far as `options.small` says. */
@@ -263,10 +270,8 @@ export class FakeBatch {
     return this.#expiresAtMs ?? Infinity;
   }
 
-  async #finalize(input: {
-    nonce: string | null;
-    cause: StopCause | null;
-  }): Promise<FinalizeResult> {
+  async #finalize(input: Omit<FinalizeInput, 'batchId'>): Promise<FinalizeResult> {
+    if (input.announces === true && this.stopCause === null) this.#move('finalizing');
     this.finalized.push({ nonce: input.nonce, cause: input.cause });
     const special = await this.options.onFinalize?.(this);
     if (special != null) return special;

@@ -6,6 +6,7 @@ import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
 import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
+import { ANNOUNCED_SCENARIOS } from './announced-scenarios';
 import { SMALL_SCENARIOS } from './small-scenarios';
 
 export interface Scenario {
@@ -22,7 +23,6 @@ export interface Scenario {
 export const HELD_ATTEMPTS = 6;
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
 const alpha = (entries: number) => ({ model: 'alpha', entries });
-
 /** The details of a batch, as operators see them in Temporal's UI. */
 async function detailsOf(handle: WorkflowHandle): Promise<string> {
   const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
@@ -395,4 +395,5 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     };
   },
   ...SMALL_SCENARIOS,
+  ...ANNOUNCED_SCENARIOS,
 };

@@ -39,6 +39,24 @@ describe('finalization without a cause', () => {
     });
   });
 
+  it('writes its phase only if it is asked to', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.answerAll('m', 0, 1);
+    await place.finalize(null);
+    expect(place.phases).toEqual([]);
+    place.announces = true;
+    await place.finalize(null);
+    expect(place.phases).toEqual(['finalizing']);
+  });
+
+  it('ends the batch if its phase cannot be written', async () => {
+    place = await BatchPlace.create(models('m'));
+    await place.answerAll('m', 0, 1);
+    place.announces = true;
+    place.onPhase = () => Promise.reject(new Error('away'));
+    expect(await place.finalize(null)).toMatchObject({ kind: 'done', status: 'completed' });
+  });
+
   it('returns the unanswered ranges and writes nothing while positions are not sealed', async () => {
     place = await BatchPlace.create(models('m', 'm', 'm', 'm', 'n', 'n'));
     await place.answerAll('m', 1, 3);

@@ -61,6 +61,11 @@ export class BatchPlace {
   rowCause: StopCause | null = null;
   rowStatus: BatchStatus = 'in_progress';
   windowMs: number | null = null;
+  /** Whether finalization is asked to write its phase. */
+  announces = false;
+  readonly phases: string[] = [];
+  /** Called when the phase is written. */
+  onPhase: () => Promise<void> = () => Promise.resolve();
   /** Called when the row is read. */
   onRow: () => Promise<void> = () => Promise.resolve();
   path = '';
@@ -163,6 +168,11 @@ export class BatchPlace {
           const row = { status: this.rowStatus, stopCause: this.rowCause };
           return { tenant: 'someone', inputObjectKey: this.inputKey, ...row };
         },
+        recordPhase: async (_, { status }) => {
+          this.phases.push(status);
+          await this.onPhase();
+          return { found: true, status, stopCause: null };
+        },
         recordEnd: async (record): Promise<TerminalStatus> => {
           this.records.push(record);
           return this.rowCause ?? record.cause ?? 'completed';
@@ -171,7 +181,8 @@ export class BatchPlace {
       tenantHash,
     });
     const window = this.windowMs === null ? {} : { windowMs: this.windowMs };
-    return env.run(run, { batchId: BATCH, nonce, cause, ...window });
+    const announces = this.announces ? { announces: true } : {};
+    return env.run(run, { batchId: BATCH, nonce, cause, ...window, ...announces });
   }
 
   /** Lines of a result file; null if there is none. */
