@@ -40,6 +40,9 @@ const STOPPED_INGESTION_MS = 5_000;
 /** Patch id of workflows that look up models without a route again before their lines are given up. */
 const DECIDES_LATER = 'unrouted-decided-last';
 
+/** Patch id of workflows whose ingestion and finalization write their phases into the row. */
+const ANNOUNCED = 'steps-write-phases';
+
 /** Asks a batch to stop. Repeating it changes nothing. */
 const cancelBatch = defineSignal(CANCEL_SIGNAL);
 
@@ -146,8 +149,9 @@ class BatchRun {
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
     const { batchId } = this.#input;
     const decidesLater = patched(DECIDES_LATER) ? { decidesLater: true } : {};
+    const announces = announcement(opened);
     const ingest = () =>
-      ingestActivity(opened.settings)({ batchId, announces: true, ...decidesLater });
+      ingestActivity(opened.settings)({ batchId, ...announces, ...decidesLater });
     try {
       const outcome = patched('stop-ends-ingestion')
         ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
@@ -258,9 +262,9 @@ class BatchRun {
 
   async #finalizeComplete(opened: OpenedBatch, { nonce }: BatchResume): Promise<FinalizeResult> {
     const { batchId } = this.#input;
-    const announces = opened.announces === true ? { announces: true } : {};
+    const announces = announcement(opened);
     this.#display.enter('finalizing');
-    if (opened.announces !== true) {
+    if (announces.announces !== true) {
       this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
     }
     const input = { batchId, nonce, cause: null, ...announces };
@@ -321,6 +325,11 @@ function runOf(model: ResumedModel, lanes: LaneContext): ModelRun {
   const { delegate } = model;
   if (delegate === undefined) return new ModelLanes(model, lanes);
   return new DelegatedModel({ ...model, delegate }, lanes);
+}
+
+/** What asks a step to write its phase. */
+function announcement(opened: OpenedBatch): { readonly announces?: boolean } {
+  return opened.announces === true && patched(ANNOUNCED) ? { announces: true } : {};
 }
 
 function nothingToDo(status: string): BatchResult {

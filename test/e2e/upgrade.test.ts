@@ -18,7 +18,7 @@ import { STORE, titleOnFilesystem } from '../support/variant';
  */
 const PREVIOUS = '4872b0bfda77a97b7065eb60e3faec15db8c4078';
 /** Patches that it does not know. */
-const NEW_PATCHES = ['small-batch-at-once'];
+const NEW_PATCHES = ['small-batch-at-once', 'steps-write-phases'];
 const LINES = 40;
 const ANSWERED = 15;
 
