@@ -16,6 +16,7 @@ import type {
 } from '../activities/contract';
 import type { RequestCounts } from '../core/batch/counts';
 import type { StopCause } from '../core/batch/status';
+import { inProgress } from '../core/batch/in-progress';
 import { isTerminal } from '../core/batch/status';
 import { ingestActivity, step } from './activity-policies';
 import { BatchDisplay } from './batch-display';
@@ -149,9 +150,8 @@ class BatchRun {
   async #ingest(opened: OpenedBatch): Promise<BatchResume | null> {
     const { batchId } = this.#input;
     const decidesLater = patched(DECIDES_LATER) ? { decidesLater: true } : {};
-    const announces = announcement(opened);
-    const ingest = () =>
-      ingestActivity(opened.settings)({ batchId, ...announces, ...decidesLater });
+    const announces = stepsAnnounce(opened);
+    const ingest = () => ingestActivity(opened.settings)({ batchId, announces, ...decidesLater });
     try {
       const outcome = patched('stop-ends-ingestion')
         ? await untilStopped(this.#stop, STOPPED_INGESTION_MS, ingest)
@@ -218,19 +218,14 @@ class BatchRun {
 
   /** Not awaited: the first request must not wait for the row. */
   #announceInProgress(plan: BatchResume): void {
-    const { lineCount, unroutedLines, models: planned } = plan;
     const models = this.#routedModels;
-    const areAllRouted = unroutedLines === 0 && models.length === planned.length;
     // During a stop operators need only the end, so save the event.
     const upserts = !this.#stop.requested || !patched('one-upsert-at-a-stop');
     this.#display.enterInProgress(models, plan, upserts);
     if (this.#row !== null) return this.#stop.observe(this.#row);
     this.#inProgress = step('projectStatus', {
       batchId: this.#input.batchId,
-      status: 'in_progress',
-      total: lineCount,
-      model: models.length === 1 && areAllRouted ? (models[0] ?? null) : null,
-      models,
+      ...inProgress(plan, models),
     }).then((row) => this.#stop.observe(row));
   }
 
@@ -262,12 +257,12 @@ class BatchRun {
 
   async #finalizeComplete(opened: OpenedBatch, { nonce }: BatchResume): Promise<FinalizeResult> {
     const { batchId } = this.#input;
-    const announces = announcement(opened);
+    const announces = stepsAnnounce(opened);
     this.#display.enter('finalizing');
-    if (announces.announces !== true) {
+    if (!announces) {
       this.#stop.observe(await step('projectStatus', { batchId, status: 'finalizing' }));
     }
-    const input = { batchId, nonce, cause: null, ...announces };
+    const input = { batchId, nonce, cause: null, announces };
     return finalizeBatch(opened, input, () => this.#counts());
   }
 
@@ -327,9 +322,9 @@ function runOf(model: ResumedModel, lanes: LaneContext): ModelRun {
   return new DelegatedModel({ ...model, delegate }, lanes);
 }
 
-/** What asks a step to write its phase. */
-function announcement(opened: OpenedBatch): { readonly announces?: boolean } {
-  return opened.announces === true && patched(ANNOUNCED) ? { announces: true } : {};
+/** Whether ingestion and finalization write their phases into the row. */
+function stepsAnnounce({ announces }: OpenedBatch): boolean {
+  return announces === true && patched(ANNOUNCED);
 }
 
 function nothingToDo(status: string): BatchResult {

@@ -4,6 +4,7 @@ import type { BatchResume } from '../../workflows/contract';
 import type { BatchStart } from '../../client/batch-workflows';
 import { CANCEL_SIGNAL, EXEC_QUEUE } from '../../workflows/contract';
 import { until } from '../support/until';
+import { detailsOf } from './details-of';
 import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
 import { ANNOUNCED_SCENARIOS } from './announced-scenarios';
@@ -23,11 +24,6 @@ export interface Scenario {
 export const HELD_ATTEMPTS = 6;
 const running = (batch: FakeBatch) => until(() => batch.chunks.length > 0, 20_000, 'a first chunk');
 const alpha = (entries: number) => ({ model: 'alpha', entries });
-/** The details of a batch, as operators see them in Temporal's UI. */
-async function detailsOf(handle: WorkflowHandle): Promise<string> {
-  const metadata = await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata');
-  return metadata.currentDetails ?? '';
-}
 
 /**
  * Every course that a batch can take, each with a new {@link FakeBatch}. The workflow tests play them on a

@@ -1,5 +1,5 @@
-import type { PlannedOrInvalid, RowState } from '../../../activities/contract';
-import { announcePlan, type WritePhase } from '../../../activities/ingest/announce-plan';
+import type { PlannedOrInvalid, RowState } from '../../activities/contract';
+import { announcePlan, type WritePhase } from '../../workers/announce-plan';
 
 const ROW: RowState = { found: true, status: 'in_progress', stopCause: null };
 const route = { queue: 'exec', requestTimeoutMs: 1_000 };
