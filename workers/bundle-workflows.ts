@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { packageRoot } from '../platform/package-root';
 import { leanBundle } from './lean-bundle';
+import { withShortStacks } from './short-stacks';
 import { workflowInterceptorModules } from './workflow-source';
 
 /** Path of the workflow bundle: the build writes it, workers read it. */
@@ -27,7 +28,7 @@ async function bundleWorkflows(workflowsPath: string): Promise<string> {
       log: trace,
     },
   });
-  return leanBundle(code, packageRoot());
+  return withShortStacks(leanBundle(code, packageRoot()));
 }
 
 function trace(): void {

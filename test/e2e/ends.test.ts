@@ -192,6 +192,22 @@ describe('a cancel request', () => {
   );
 
   it(
+    'shows in the UI where its workflow waits, in short stacks',
+    async () => {
+      const { id } = await holdBatch(scene, 'in progress');
+      const stacks = await proxied.temporal.workflow.getHandle(id).query<string>('__stack_trace');
+      await cancel(id);
+      await endOf(id);
+      const frames = stacks.split('\n\n').map((stack) => stack.trim().split('\n'));
+      expect(Math.max(...frames.map((lines) => lines.length))).toBeLessThanOrEqual(4);
+      expect(
+        frames.flat().filter((line) => line.includes('dist/workflows/model-chunks.js:')),
+      ).not.toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
     'at the moment of completion ends in one of the two statuses and stays there',
     async () => {
       backend.latencyMs = 1;

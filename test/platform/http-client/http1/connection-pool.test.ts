@@ -277,6 +277,23 @@ describe('a pool of connections', () => {
     expect(requests).toBe(0);
   });
 
+  it('begins a few connections in each turn, so that the first requests do not wait for all', async () => {
+    const begun: number[] = [];
+    const connect = jest.spyOn(net, 'connect');
+    closers.push(() => connect.mockRestore());
+    const { port } = await serve((socket) => {
+      begun.push(connect.mock.calls.length);
+      socket.write(OK);
+    });
+    const pool = poolAt(port, { connections: 100 });
+    const sent = Array.from({ length: 100 }, () => send(pool));
+    expect(connect).toHaveBeenCalledTimes(16);
+    for (const { end } of sent) expect(await end).toBe('ok');
+    // When the first request arrived, most connections were not begun yet.
+    expect(begun[0]).toBeLessThan(100);
+    expect(begun).toHaveLength(100);
+  });
+
   it('fails what waits, and what comes later, when it is destroyed', async () => {
     const { port } = await serve(() => undefined);
     const pool = poolAt(port, { connections: 1 });
