@@ -1,4 +1,4 @@
-import { FRAME_RUN_PROGRAM } from './frame-run-program';
+import { growTo, type MergeProgram } from './merge-program';
 
 /** What runs of frames have counted. */
 export interface RunTotals {
@@ -8,22 +8,6 @@ export interface RunTotals {
   /** Sums of tokens: input, cached, output, reasoning, total. */
   readonly tokens: readonly number[];
 }
-
-/** The exports of core/assembly/frame-run.ts. */
-interface Program {
-  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
-  totalsStart(): number;
-  useTable(table: number, sources: number): void;
-  copyRun(limit: number, count: number, tag: number, to: number, toEnd: number): number;
-}
-
-/** The part of the global that is used. It is undefined if Node runs with `--jitless`. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
-
-let compiled: object | null = null;
 
 /** Offset, start, end, end of the whole frames, and place in the heap. */
 const SOURCE_BYTES = 8 + 4 + 4 + 4 + 4;
@@ -42,10 +26,10 @@ export class MergeMemory {
   readonly ends: Uint32Array;
   readonly wholeEnds: Uint32Array;
   readonly heap: Uint32Array;
-  readonly #program: Program | null;
+  readonly #program: MergeProgram | null;
   #free: number;
 
-  private constructor(program: Program | null, buffer: ArrayBuffer, sources: number) {
+  private constructor(program: MergeProgram | null, buffer: ArrayBuffer, sources: number) {
     this.#program = program;
     this.buffer = buffer;
     let at = TABLE_START;
@@ -62,19 +46,17 @@ export class MergeMemory {
     return new MergeMemory(null, buffer, sources);
   }
 
-  /** The same with a program and `bytes` of memory that it reaches, if Node can run it. Untouched memory costs nothing. */
-  static withProgram(sources: number, bytes: number): MergeMemory {
-    try {
-      // Compiled once: V8 also keeps what it has found out about the program.
-      compiled ??= new WebAssembly.Module(Buffer.from(FRAME_RUN_PROGRAM, 'base64'));
-      const program = new WebAssembly.Instance(compiled).exports as Program;
-      const table = TABLE_START + sources * SOURCE_BYTES;
-      program.memory.grow(Math.ceil(table / PAGE_BYTES) + Math.ceil(bytes / PAGE_BYTES));
-      program.useTable(TABLE_START, sources);
-      return new MergeMemory(program, program.memory.buffer, sources);
-    } catch {
-      return MergeMemory.plain(sources);
-    }
+  /** The same with `bytes` of memory that this program reaches; a table only if there is no room for them. */
+  static withProgram(program: MergeProgram, sources: number, bytes: number): MergeMemory {
+    const tableEnd = TABLE_START + sources * SOURCE_BYTES;
+    const pages = Math.ceil(tableEnd / PAGE_BYTES) + Math.ceil(bytes / PAGE_BYTES);
+    if (!growTo(program, pages * PAGE_BYTES)) return MergeMemory.plain(sources);
+    const { buffer } = program.memory;
+    const totals = program.totalsStart();
+    // An earlier merge may have used it.
+    new Uint8Array(buffer, totals, tableEnd - totals).fill(0);
+    program.useTable(TABLE_START, sources);
+    return new MergeMemory(program, buffer, sources);
   }
 
   /** The next `bytes` of the memory; null if there are no more. */

@@ -5,6 +5,7 @@ import { parseSealKey, sealsPrefix } from '../../core/names/object-names';
 import type { Range } from '../../core/range';
 import type { ObjectStore } from '../object-store';
 import type { JournalStore, SealInfo } from './journal-store';
+import { KeptProgram } from './merge/kept-program';
 import { openAnswers } from './merge/open-answers';
 import { scanFrames, type KeysIn } from './scan-frames';
 import {
@@ -35,6 +36,7 @@ export interface JournalParts {
 /** A journal whose seals and reads go through the object store. */
 export function createJournal(parts: JournalParts): OpenJournal {
   const { store, policy, keysIn, parallelReads } = parts;
+  const programs = new KeptProgram();
   return {
     openWriter: (scope, range) => {
       checkRange(range);
@@ -45,7 +47,7 @@ export function createJournal(parts: JournalParts): OpenJournal {
       scanFrames({ store, scope, range, isWanted, keysIn, parallel: parallelReads }),
     writeSeal: (scope, range, frames) => writeSeal({ store, crc32, scope, range, frames }),
     listSeals: (batchId) => listSeals(store, batchId),
-    openAnswers: (batchId, seals, check) => openAnswers({ store, batchId, seals, check }),
+    openAnswers: (batchId, seals, check) => openAnswers({ store, batchId, seals, programs, check }),
     close: () => parts.close(),
   };
 }

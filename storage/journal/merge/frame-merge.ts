@@ -1,5 +1,6 @@
 import { isPreferred } from '../../../core/journal/merge';
 import { MergeMemory, type RunTotals } from '../../../core/journal/merge-memory';
+import type { MergeProgram } from '../../../core/journal/merge-program';
 import type { ObjectStore } from '../../object-store';
 import type { AnswerStream } from '../journal-store';
 import { CursorHeap } from './cursor-heap';
@@ -34,14 +35,19 @@ export class FrameMerge implements AnswerStream {
   #notBegun = 0;
   #ended: SealCursor[] = [];
 
-  /** @param copiesLines whether to prepare for `copyLines`, which pays off if there is much to merge */
-  constructor(store: ObjectStore, sources: readonly FrameSource[], copiesLines = false) {
+  /** @param program for `copyLines`, which pays off if there is much to merge; no other merge may use it */
+  constructor(
+    store: ObjectStore,
+    sources: readonly FrameSource[],
+    program: MergeProgram | null = null,
+  ) {
     const largest = sources.reduce((most, { start, end }) => Math.max(most, end - start), 0);
     const windows = (this.#windows = new WindowPool(mostOpen(sources), largest));
     const inOrder = [...sources].sort((a, b) => a.firstOffset - b.firstOffset);
-    const memory = (this.#memory = copiesLines
-      ? MergeMemory.withProgram(sources.length, LINE_BYTES + windows.bytes)
-      : MergeMemory.plain(sources.length));
+    const memory = (this.#memory =
+      program === null
+        ? MergeMemory.plain(sources.length)
+        : MergeMemory.withProgram(program, sources.length, LINE_BYTES + windows.bytes));
     this.lineMemory = memory.take(LINE_BYTES);
     windows.useMemory(memory);
     this.#cursors = inOrder.map(
@@ -84,6 +90,11 @@ export class FrameMerge implements AnswerStream {
     this.#heap.settleTop();
     this.#readAhead();
     return true;
+  }
+
+  /** Whether every frame was taken, so that nothing is being read any more. */
+  get isOver(): boolean {
+    return this.#top === undefined && this.#current.length === 0;
   }
 
   /** Idempotent. */

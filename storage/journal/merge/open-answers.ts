@@ -2,6 +2,7 @@ import type { ManifestSeal } from '../../../core/journal/manifest';
 import type { ObjectStore } from '../../object-store';
 import type { AnswerStream } from '../journal-store';
 import { FrameMerge } from './frame-merge';
+import type { KeptProgram } from './kept-program';
 import { limitSources } from './limit-sources';
 import { probeSeals } from './probe-seals';
 
@@ -13,6 +14,8 @@ export interface OpenAnswersInput {
   readonly store: ObjectStore;
   readonly batchId: string;
   readonly seals: readonly ManifestSeal[];
+  /** Where large merges get their program. */
+  readonly programs: KeptProgram;
   /** Called between groups of seals; throws to abort. */
   check(): void;
 }
@@ -20,13 +23,15 @@ export interface OpenAnswersInput {
 /**
  * Merges the seals of a manifest into one stream of chosen answers (docs/design/journal.md#merge). Works
  * over any object store. Closing deletes the scratch objects of a merge in two passes.
+ * Close it once, when nothing uses its `lineMemory` any more.
  * @throws object_corrupt, object_store_failed
  */
 export async function openAnswers(input: OpenAnswersInput): Promise<AnswerStream> {
-  const { store, seals } = input;
+  const { store, seals, programs } = input;
   const { sources, scratchKeys } = await limitSources(input, await probeSeals(store, seals));
   const bytes = sources.reduce((sum, { start, end }) => sum + end - start, 0);
-  const merge = new FrameMerge(store, sources, bytes >= LEAST_BYTES);
+  const program = bytes < LEAST_BYTES ? null : programs.take();
+  const merge = new FrameMerge(store, sources, program);
   return {
     copyLines: (limit, tag, into) => merge.copyLines(limit, tag, into),
     lineMemory: merge.lineMemory,
@@ -35,6 +40,8 @@ export async function openAnswers(input: OpenAnswersInput): Promise<AnswerStream
     load: () => merge.load(),
     close: async () => {
       await merge.close();
+      // Of a merge that failed, something may still be read into the memory.
+      if (program !== null && merge.isOver) programs.giveBack(program);
       // The sweep removes what cannot be deleted now.
       for (const key of scratchKeys) await store.delete(key).catch(() => undefined);
     },

@@ -6,6 +6,7 @@ import type { LineSource } from '../../../activities/finalize/unanswered-lines';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
 import { FrameMerge } from '../../../storage/journal/merge/frame-merge';
+import { KeptProgram } from '../../../storage/journal/merge/kept-program';
 import type { FrameSource } from '../../../storage/journal/merge/frame-source';
 import { createMemoryStore, type MemoryStore } from '../../support/memory-store';
 
@@ -102,9 +103,13 @@ interface Results {
   readonly copied: number;
 }
 
+/** Every merge after the first one has memory that was used. */
+const programs = new KeptProgram();
+
 async function results(shapes: readonly Shape[], copiesLines: boolean): Promise<Results> {
   const store = createMemoryStore();
-  const answers = new FrameMerge(store, await sourcesOf(store, shapes), copiesLines);
+  const program = copiesLines ? programs.take() : null;
+  const answers = new FrameMerge(store, await sourcesOf(store, shapes), program);
   const output = await ResultSink.open(store, 'files/output', answers.lineMemory);
   const error = await ResultSink.open(store, 'files/error');
   const unanswered = [...shapes.entries()].filter(([, one]) => one.unanswered);
@@ -118,8 +123,11 @@ async function results(shapes: readonly Shape[], copiesLines: boolean): Promise<
   await output.end();
   await error.end();
   await answers.close();
+  const copied = answers.copied().lines;
+  expect(answers.isOver).toBe(true);
+  if (program !== null) programs.giveBack(program);
   const files = ['files/output', 'files/error'].map((key) => store.objects.get(key));
-  return { totals, files, copied: answers.copied().lines };
+  return { totals, files, copied };
 }
 
 it('are the same', async () => {
