@@ -1,6 +1,6 @@
 /**
  * How many frames V8 keeps of a stack trace in the workflow sandbox. Of a promise, two are the SDK's own, and the next two
- * say what the workflow waits for.
+ * say where it was made.
  */
 const FRAMES = 4;
 
