@@ -13,7 +13,8 @@ export interface RunTotals {
 const SOURCE_BYTES = 8 + 4 + 4 + 4 + 4;
 /** Behind the totals of the program. */
 const TABLE_START = 2048;
-const PAGE_BYTES = 65_536;
+/** Windows and blocks begin at a multiple of this. */
+const ALIGNMENT = 65_536;
 const TOKEN_COUNTS = 5;
 /** A tag that no frame has: frames of all models are usual. */
 export const ANY_TAG = 0x10000;
@@ -37,7 +38,7 @@ export class MergeMemory {
     at += 8 * sources;
     const words = () => new Uint32Array(buffer, (at += 4 * sources) - 4 * sources, sources);
     [this.starts, this.ends, this.wholeEnds, this.heap] = [words(), words(), words(), words()];
-    this.#free = Math.ceil(at / PAGE_BYTES) * PAGE_BYTES;
+    this.#free = aligned(at);
   }
 
   /** A table only: frames are taken one by one. */
@@ -49,8 +50,7 @@ export class MergeMemory {
   /** The same with `bytes` of memory that this program reaches; a table only if there is no room for them. */
   static withProgram(program: MergeProgram, sources: number, bytes: number): MergeMemory {
     const tableEnd = TABLE_START + sources * SOURCE_BYTES;
-    const pages = Math.ceil(tableEnd / PAGE_BYTES) + Math.ceil(bytes / PAGE_BYTES);
-    if (!growTo(program, pages * PAGE_BYTES)) return MergeMemory.plain(sources);
+    if (!growTo(program, aligned(tableEnd) + bytes)) return MergeMemory.plain(sources);
     const { buffer } = program.memory;
     const totals = program.totalsStart();
     // An earlier merge may have used it.
@@ -87,6 +87,10 @@ export class MergeMemory {
     const sums = new BigUint64Array(this.buffer, start + 16, TOKEN_COUNTS);
     return { lines: lines >>> 0, checksum: [first, second], tokens: Array.from(sums, Number) };
   }
+}
+
+function aligned(at: number): number {
+  return Math.ceil(at / ALIGNMENT) * ALIGNMENT;
 }
 
 const NO_TOTALS: RunTotals = { lines: 0, checksum: [0, 0], tokens: [0, 0, 0, 0, 0] };

@@ -1,5 +1,6 @@
 import { NO_USAGE, type Usage } from '../batch/counts';
 import { ANSWER_INDEX_PROGRAM } from './answer-index-program';
+import { startProgram } from '../programs/start-program';
 import type { EmbeddedAnswer } from './embedded-answer';
 
 /** Embeds answers of the usual shape (docs/design/execution.md#index-of-an-answer). */
@@ -62,23 +63,13 @@ interface Program {
   copyAscii(length: number): number;
 }
 
-/** The part of the global that is used. It is undefined if Node runs with `--jitless`. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
-
 /**
  * An index that reads 16 bytes at a time by WebAssembly; null if the machine or the settings of Node do not allow that.
  * Its memory is of a fixed size, and what it keeps between answers is the latest model.
  */
 export function createAnswerIndex(): AnswerIndex | null {
-  try {
-    const module = new WebAssembly.Module(Buffer.from(ANSWER_INDEX_PROGRAM, 'base64'));
-    return new WasmAnswerIndex(new WebAssembly.Instance(module).exports as Program);
-  } catch {
-    return null;
-  }
+  const program = startProgram<Program>(ANSWER_INDEX_PROGRAM);
+  return program && new WasmAnswerIndex(program);
 }
 
 class WasmAnswerIndex implements AnswerIndex {

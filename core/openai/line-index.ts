@@ -1,5 +1,6 @@
 import type { JsonLimits } from './json-check';
 import { LINE_INDEX_PROGRAM } from './line-index-program';
+import { startProgram } from '../programs/start-program';
 
 /** Reads the fields of requests of the usual shape without parsing their lines (docs/design/batch-path.md#index-of-a-line). */
 export interface LineIndex {
@@ -132,25 +133,16 @@ interface Program {
   ): number;
 }
 
-/** The part of the global that is used. It is undefined if Node runs with `--jitless`. */
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
-
 /**
  * An index that reads 64 bytes at a time by WebAssembly; null if the machine or the settings of Node do not allow that.
  * It keeps no state between calls, so all scanners of a process can share one. Its memory grows to the longest line.
  */
 export function createLineIndex(): LineIndex | null {
-  try {
-    const module = new WebAssembly.Module(Buffer.from(LINE_INDEX_PROGRAM, 'base64'));
-    const index = new WasmLineIndex(new WebAssembly.Instance(module).exports as Program);
-    warmUp(index);
-    return index;
-  } catch {
-    return null;
-  }
+  const program = startProgram<Program>(LINE_INDEX_PROGRAM);
+  if (program === null) return null;
+  const index = new WasmLineIndex(program);
+  warmUp(index);
+  return index;
 }
 
 /** Node compiles a program again, for speed, after it has run for some time. This takes 5 ms. */

@@ -33,7 +33,7 @@ export class Http1Pool implements ConnectionOwner {
   readonly #o: Http1PoolOptions;
   readonly #all = new Set<Connection>();
   readonly #opening = new Set<Connection>();
-  /** How many were begun in this turn of the event loop. */
+  /** How many were begun since the latest immediates of the event loop. */
   #begun = 0;
   /** The one that became free last is the last one. */
   readonly #free: Connection[] = [];
@@ -109,7 +109,7 @@ export class Http1Pool implements ConnectionOwner {
     return null;
   }
 
-  /** A connection for each request that waits, as far as the limits allow. The rest follows after the next poll. */
+  /** A connection for each request that waits, as far as the limits allow. The rest follows in the next turns. */
   #openMore(): void {
     while (this.#needsMore && this.#begun < BEGUN_PER_TURN) {
       if (this.#begun++ === 0) setImmediate(() => this.#onTurn());
