@@ -2,6 +2,7 @@ import type { StopCause } from '../../core/batch/status';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
 import { holdLimitMs } from '../../core/chunks/hold-limit';
+import { LinkedList } from '../../core/dispatch/queue/linked-list';
 import type { Permit } from '../../inference/dispatcher';
 import type { Route } from '../../inference/registry';
 import type { JournalWriter } from '../../storage/journal/journal-store';
@@ -73,7 +74,7 @@ export class ChunkRun implements LineRun, TryRun {
   readonly #openInModel: number;
   /** Set for a chunk of one suspect line. */
   readonly #suspect: symbol | null;
-  readonly #tries = new Set<LineTry>();
+  readonly #tries = new LinkedList<LineTry>();
   #isSending = false;
   #answered = 0;
   /** Why the latest try failed before it was sent; null if it was sent. */
@@ -97,7 +98,7 @@ export class ChunkRun implements LineRun, TryRun {
       awaitsFirstAnswer: () => this.#answered === 0 && this.inFlight > 0,
       onExit: () => this.#onExit(),
       onAbort: () => {
-        for (const attempt of this.#tries) attempt.abort();
+        for (const attempt of this.#tries.toArray()) attempt.abort();
       },
     });
     this.#permits = new ChunkPermits({
@@ -251,7 +252,7 @@ export class ChunkRun implements LineRun, TryRun {
 
   #onExit(): void {
     this.#permits.stop();
-    for (const attempt of this.#tries) attempt.closeIfHeld();
+    for (const attempt of this.#tries.toArray()) attempt.closeIfHeld();
     this.#changed.set();
   }
 
@@ -299,7 +300,7 @@ export class ChunkRun implements LineRun, TryRun {
       return false;
     }
     const attempt = this.#o.sender.try(this, { line, permit, probe: admission === 'probe' });
-    this.#tries.add(attempt);
+    this.#tries.push(attempt);
     this.#queue.onSent(line, Date.now());
     this.#o.gate.enter();
     if (this.#suspect === null) attempt.start();
@@ -346,7 +347,7 @@ export class ChunkRun implements LineRun, TryRun {
   /** Releases the permit of a try that is over, and sends what may go now. */
   #leave(ended: LineTry): void {
     if (this.#suspect !== null) this.#journal.flushOutcome();
-    this.#tries.delete(ended);
+    this.#tries.remove(ended);
     this.#queue.onEnded(ended.line);
     this.#o.gate.leave();
     ended.permit.release();

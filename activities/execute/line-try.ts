@@ -1,3 +1,4 @@
+import { Link } from '../../core/dispatch/queue/linked-list';
 import { isNightshiftError } from '../../core/errors';
 import { lineId } from '../../core/names/ids';
 import { readLineFields } from '../../core/openai/member-ranges';
@@ -73,7 +74,7 @@ export interface TrySubject {
  * States: reading → waiting for memory → sent → over. Usually the line and its memory are there at once, and the request
  * leaves before {@link start} returns. The object is the request too, so that a try costs no promise and no closure.
  */
-export class LineTry implements BackendRequest, TryHow, SliceTask {
+export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, SliceTask {
   readonly line: ChunkLine;
   readonly permit: Permit;
   readonly probe: boolean;
@@ -99,6 +100,7 @@ export class LineTry implements BackendRequest, TryHow, SliceTask {
   #isOver = false;
 
   constructor(parts: TryParts, run: TryRun, { line, permit, probe }: TrySubject) {
+    super();
     this.line = line;
     this.permit = permit;
     this.probe = probe;

@@ -1,4 +1,5 @@
 import { LoopSlices } from '../../../activities/execute/loop-slices';
+import { collectGarbage } from '../../support/collect-garbage';
 
 /** Slices whose tasks and holds of permits are written down. */
 function opened() {
@@ -57,5 +58,27 @@ describe('tasks in slices', () => {
     await nextTurn();
     await nextTurn();
     expect(events).toEqual(['a', 'b']);
+  });
+
+  it('are let go when they are done, even if others always wait', async () => {
+    const { slices, task } = opened();
+    let isOver = false;
+    const goOn = (): void => {
+      if (!isOver) slices.do(task('next', goOn));
+    };
+    const doneOnce = (): WeakRef<object> => {
+      const once = task('once');
+      slices.do(once);
+      return new WeakRef(once);
+    };
+    const done = doneOnce();
+    goOn();
+    await nextTurn();
+    await nextTurn();
+    collectGarbage();
+    const isLetGo = done.deref() === undefined;
+    isOver = true;
+    await nextTurn();
+    expect(isLetGo).toBe(true);
   });
 });
