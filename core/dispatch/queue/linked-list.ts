@@ -10,7 +10,7 @@ export abstract class Link<L extends Link<L>> {
  * A doubly linked list whose links are fields of its elements. Every operation takes O(1) steps, also the
  * removal of an element from the middle, and none but `toArray` allocates memory.
  *
- * What comes and goes with each request is in such a list, not in a `Set`: each time a `Set` of V8 makes room, its old
+ * What comes and goes with each request is better in such a list than in a `Set`: each time a `Set` of V8 makes room, its old
  * table keeps the new one and all that is in it, so one table in the old generation makes every later one old.
  */
 export class LinkedList<L extends Link<L>> {
