@@ -26,6 +26,12 @@ export interface ChunkAttemptOptions {
   openRun(context: RunContext): Promise<OpenRun>;
 }
 
+/** What the plan says of a chunk: its entries, and their runs if it has any. */
+interface PlanParts {
+  readonly entries: Buffer;
+  readonly runs: Uint8Array | null;
+}
+
 /**
  * One attempt at a chunk, from its row to its seal. Idempotent: what the journal already answers is never
  * sent again, so any number of attempts may follow each other or overlap
@@ -77,11 +83,14 @@ export class ChunkAttempt {
     const { batchId, safeModel, from, to } = this.#chunk;
     const { progress, journal } = this.#o.deps;
     const beat = (): void => this.#context.heartbeat(this.heartbeatDetails);
+    const plan = this.#readPlan();
+    // Read again if it fails, and not needed if the lease does.
+    plan.catch(() => undefined);
     const lease = await progress.begin({ batchId, safeModel, from, to }, this.#signal, beat);
     const writer = journal.openWriter({ batchId, safeModel }, { from, to });
     this.#writer = writer;
     try {
-      const ledger = await this.#readJournal();
+      const ledger = await this.#readJournal(plan);
       this.#ledger = ledger;
       lease.trackCounts(ledger);
       const exitReason = ledger.allAnswered
@@ -106,13 +115,24 @@ export class ChunkAttempt {
     return this.#trouble ?? this.#run?.waitsFor ?? null;
   }
 
-  #readJournal(): Promise<ChunkLedger> {
-    const { store, journal } = this.#o.deps;
+  /** It never changes, so it is read before the chunk has its row. */
+  async #readPlan(): Promise<PlanParts> {
+    const [entries, runs] = await Promise.all([
+      readPlan(this.#o.deps.store, this.#chunk, this.#chunk),
+      this.#readRuns(),
+    ]);
+    return { entries, runs };
+  }
+
+  #readJournal(early: Promise<PlanParts>): Promise<ChunkLedger> {
+    const { journal } = this.#o.deps;
     const { batchId, safeModel, from, to } = this.#chunk;
+    let plan: Promise<PlanParts> | null = early;
     return this.#retry('reading plan and journal', async () => {
-      const runs = this.#readRuns();
-      const plan = await readPlan(store, this.#chunk, { from, to });
-      const ledger = new ChunkLedger({ from, to }, plan, await runs);
+      const reading = plan ?? this.#readPlan();
+      plan = null;
+      const { entries, runs } = await reading;
+      const ledger = new ChunkLedger({ from, to }, entries, runs);
       const frames = journal.scan({ batchId, safeModel }, { from, to });
       for await (const ref of frames) ledger.addFrame(ref);
       return ledger;

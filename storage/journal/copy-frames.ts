@@ -10,10 +10,24 @@ const BLOCK_BYTES = 1024 * 1024;
 const GAP_BYTES = 16 * 1024;
 const MAX_OPEN_OBJECTS = 64;
 
+/** What stands around the frames. */
+export interface Surroundings {
+  readonly before: Uint8Array;
+  readonly after: Uint8Array;
+}
+
 interface Placed {
   readonly ref: SealedFrame;
   /** Where its copy begins in the block. */
   readonly at: number;
+}
+
+/** Bytes that are written together. */
+interface Block {
+  readonly placed: Placed[];
+  before: Uint8Array | null;
+  after: Uint8Array | null;
+  byteLength: number;
 }
 
 /** Copies frames from many objects, in the order given. */
@@ -27,11 +41,16 @@ export class FrameCopier {
     this.#crc32 = crc32;
   }
 
-  /** The bytes of the frames in blocks of about 1 MiB. @throws object_store_failed if a frame has changed */
-  async *copy(frames: Iterable<SealedFrame>): AsyncGenerator<Buffer> {
-    for (const { placed, byteLength } of blocksOf(frames)) {
+  /**
+   * The bytes before the frames, those of the frames and those after them, in blocks of about 1 MiB.
+   * @throws object_store_failed if a frame has changed
+   */
+  async *copy(frames: Iterable<SealedFrame>, around: Surroundings): AsyncGenerator<Buffer, void> {
+    for (const { placed, before, after, byteLength } of blocksOf(frames, around)) {
       const block = Buffer.allocUnsafeSlow(byteLength);
+      if (before !== null) block.set(before, 0);
       for (const run of runsOf(placed)) await this.#copyRun(run, block);
+      if (after !== null) block.set(after, byteLength - after.length);
       yield block;
     }
   }
@@ -76,22 +95,22 @@ export class FrameCopier {
   }
 }
 
-function* blocksOf(frames: Iterable<SealedFrame>): Generator<{
-  placed: Placed[];
-  byteLength: number;
-}> {
-  let placed: Placed[] = [];
-  let byteLength = 0;
+function* blocksOf(
+  frames: Iterable<SealedFrame>,
+  { before, after }: Surroundings,
+): Generator<Block> {
+  let block: Block = { placed: [], before, after: null, byteLength: before.length };
   for (const ref of frames) {
-    if (byteLength > 0 && byteLength + ref.byteLength > BLOCK_BYTES) {
-      yield { placed, byteLength };
-      placed = [];
-      byteLength = 0;
+    if (block.placed.length > 0 && block.byteLength + ref.byteLength > BLOCK_BYTES) {
+      yield block;
+      block = { placed: [], before: null, after: null, byteLength: 0 };
     }
-    placed.push({ ref, at: byteLength });
-    byteLength += ref.byteLength;
+    block.placed.push({ ref, at: block.byteLength });
+    block.byteLength += ref.byteLength;
   }
-  if (byteLength > 0) yield { placed, byteLength };
+  block.after = after;
+  block.byteLength += after.length;
+  yield block;
 }
 
 /** Groups frames that one read can fetch: in the same object, close together, at most two blocks. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { oneAhead } from '../../core/async/one-ahead';
 import { NightshiftError } from '../../core/errors';
 import type { Crc32 } from '../../core/journal/crc32';
 import { FRAME_KIND } from '../../core/journal/frame';
@@ -61,19 +62,16 @@ function refused(reason: string): NightshiftError {
   return new NightshiftError('internal', `cannot write a seal: ${reason}`);
 }
 
+/** The next block is read while one is written: under load, each step waits for its turn of the event loop. */
 async function* sealBytes({ store, frames, crc32 }: WriteSealInput): AsyncGenerator<Buffer> {
-  yield encodeSealHeader();
+  const counts = { count: frames.length, indexPosition: endOfFrames(frames) };
+  const after = encodeSealEnd(placesOf(frames), counts, crc32);
   const copier = new FrameCopier(store, crc32);
   try {
-    yield* copier.copy(frames);
+    yield* oneAhead(copier.copy(frames, { before: encodeSealHeader(), after }));
   } finally {
     await copier.close();
   }
-  yield encodeSealEnd(
-    placesOf(frames),
-    { count: frames.length, indexPosition: endOfFrames(frames) },
-    crc32,
-  );
 }
 
 function* placesOf(frames: SealedFrames) {

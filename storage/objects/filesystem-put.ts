@@ -25,35 +25,40 @@ export interface PutFileOptions {
 export async function putFileIfAbsent(root: string, options: PutFileOptions): Promise<PutResult> {
   const { path } = options;
   const temporary = join(temporaryFolder(root), `${process.pid}-${randomBytes(8).toString('hex')}`);
+  const file = await mapped(`write ${path}`, () => open(temporary, 'wx', FILE_MODE));
+  let result: PutResult;
   try {
-    await writeWhole(temporary, options);
-    return await mapped(`link ${path}`, async () => {
-      const result = await linkIfAbsent(temporary, path);
-      // The loser syncs too: the winner may not have synced yet, and `exists` promises durability.
-      await syncFolderAndAbove(dirname(path));
-      return result;
-    });
-  } finally {
-    await unlink(temporary).catch(() => undefined);
+    await writeWhole(file, options);
+    result = await mapped(`link ${path}`, () => linkIfAbsent(temporary, path));
+  } catch (error) {
+    await discard(file, temporary);
+    throw error;
   }
+  // The loser syncs too: the winner may not have synced yet, and `exists` promises durability.
+  const named = mapped(`sync ${path}`, () => syncFolderAndAbove(dirname(path)));
+  await Promise.all([named, discard(file, temporary)]);
+  return result;
+}
+
+/** Nothing depends on the temporary file any more: the object has a name of its own, or none. Never rejects. */
+async function discard(file: FileHandle, temporary: string): Promise<void> {
+  await Promise.allSettled([file.close(), unlink(temporary)]);
 }
 
 /** Errors of the body itself are not mapped: they are not errors of the store. */
-async function writeWhole(path: string, { body, onPassed }: PutFileOptions): Promise<void> {
+async function writeWhole(
+  file: FileHandle,
+  { path, body, onPassed }: PutFileOptions,
+): Promise<void> {
   const action = `write ${path}`;
-  const file = await mapped(action, () => open(path, 'wx', FILE_MODE));
-  try {
-    const sync = new EarlySync(file);
-    const chunks = body instanceof Uint8Array ? [body] : body;
-    for await (const chunk of chunks) {
-      await mapped(action, () => writeFully(file, chunk));
-      sync.wrote(chunk.length);
-      onPassed?.(chunk.length);
-    }
-    await mapped(action, () => sync.finish());
-  } finally {
-    await file.close();
+  const sync = new EarlySync(file);
+  const chunks = body instanceof Uint8Array ? [body] : body;
+  for await (const chunk of chunks) {
+    await mapped(action, () => writeFully(file, chunk));
+    sync.wrote(chunk.length);
+    onPassed?.(chunk.length);
   }
+  await mapped(action, () => sync.finish());
 }
 
 async function writeFully(file: FileHandle, bytes: Uint8Array): Promise<void> {

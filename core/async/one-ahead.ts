@@ -1,0 +1,18 @@
+/**
+ * The same items, each asked for before the one in front of it is used: the source works while the consumer does. An item
+ * must stay valid while the next one is made. When the consumer stops, the source is ended after its step.
+ */
+export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T> {
+  try {
+    for (let coming = source.next(); ;) {
+      const { done, value } = await coming;
+      if (done === true) return;
+      coming = source.next();
+      // A rejection is thrown when its turn comes. Until then it must not be unhandled.
+      coming.catch(() => undefined);
+      yield value;
+    }
+  } finally {
+    await source.return();
+  }
+}
