@@ -1,7 +1,8 @@
-import { log } from '@temporalio/workflow';
+import { log, patched } from '@temporalio/workflow';
 import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { EXIT_REASON } from '../core/chunks/exit-reason';
+import { hasLanes } from '../core/chunks/lanes';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import type { Priority } from '../core/chunks/priority';
 import { priorityOf } from '../core/chunks/priority';
@@ -47,7 +48,10 @@ export class ModelChunks {
   constructor(options: ModelChunksOptions) {
     this.#o = options;
     const { waitsAtServer, opened } = options.context;
-    this.progress = new ModelProgress(options.plan, opened.settings.lanesPerModel);
+    this.progress = new ModelProgress(options.plan, {
+      lanesPerModel: opened.settings.lanesPerModel,
+      spareLanes: spareLanesOf(options.plan),
+    });
     this.#queueTimeout = new QueueTimeout(
       waitsAtServer ? opened.settings.queuedWarningMs : undefined,
     );
@@ -183,4 +187,9 @@ export class ModelChunks {
     open.giveBackFailed(range);
     return false;
   }
+}
+
+/** A run of an older release goes on with the lanes that it began with. */
+function spareLanesOf({ entries }: ResumedModel): number {
+  return hasLanes(entries) && patched('four-spare-lanes') ? 4 : 2;
 }

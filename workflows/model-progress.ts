@@ -1,6 +1,6 @@
 import type { ExecuteChunkResult } from '../activities/contract';
 import { EXIT_REASON, type ExitReason } from '../core/chunks/exit-reason';
-import { laneCount } from '../core/chunks/lanes';
+import { laneCount, type LaneCountInput } from '../core/chunks/lanes';
 import { OpenRanges } from '../core/chunks/open-ranges';
 import type { Range } from '../core/range';
 import type { ResumedModel } from './contract';
@@ -23,12 +23,15 @@ export class ModelProgress {
   /** A chunk failed during a stop, so its worker may still be writing answers. */
   isUnaccounted = false;
   readonly #entries: number;
-  readonly #lanesPerModel: number;
+  readonly #lanes: Pick<LaneCountInput, 'lanesPerModel' | 'spareLanes'>;
   readonly #recentWorkers: string[] = [];
 
-  /** @param lanesPerModel the setting of that name */
-  constructor({ entries, open, completed, failed }: ResumedModel, lanesPerModel: number) {
-    this.#lanesPerModel = lanesPerModel;
+  /** @param lanes what bounds their number */
+  constructor(
+    { entries, open, completed, failed }: ResumedModel,
+    lanes: Pick<LaneCountInput, 'lanesPerModel' | 'spareLanes'>,
+  ) {
+    this.#lanes = lanes;
     this.open = new OpenRanges(open);
     this.#entries = entries;
     this.completed = completed;
@@ -42,11 +45,8 @@ export class ModelProgress {
 
   /** How many lanes the model should have now. */
   get wantedLanes(): number {
-    return laneCount({
-      totalLines: this.#entries,
-      recentWorkers: this.#recentWorkers,
-      lanesPerModel: this.#lanesPerModel,
-    });
+    const recentWorkers = this.#recentWorkers;
+    return laneCount({ ...this.#lanes, totalLines: this.#entries, recentWorkers });
   }
 
   /** Puts back what a chunk left unanswered, and counts the rest. */

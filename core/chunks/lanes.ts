@@ -1,6 +1,5 @@
 /** A model with fewer lines than this has one lane. */
 const ONE_LANE_BELOW_LINES = 128;
-const FIRST_LANES = 4;
 
 /** What decides the number of lanes. */
 export interface LaneCountInput {
@@ -10,15 +9,19 @@ export interface LaneCountInput {
   readonly recentWorkers: readonly string[];
   /** `concurrency.lanes_per_model`. */
   readonly lanesPerModel: number;
+  /** Lanes beside two for each worker. */
+  readonly spareLanes: number;
 }
 
+/** Whether a model of so many lines may have several lanes. */
+export const hasLanes = (totalLines: number): boolean => totalLines >= ONE_LANE_BELOW_LINES;
+
 /**
- * How many chunks of one model should run at once: 1 below 128 lines, else 4, then 2 × (distinct workers
- * seen) + 2, at most `lanesPerModel` (docs/design/execution.md#lanes).
+ * How many chunks of one model should run at once: 1 below 128 lines, else 2 × (distinct workers seen, at least 1)
+ * + `spareLanes`, at most `lanesPerModel` (docs/design/execution.md#lanes).
  */
-export function laneCount({ totalLines, recentWorkers, lanesPerModel }: LaneCountInput): number {
-  if (totalLines < ONE_LANE_BELOW_LINES) return 1;
-  const workers = new Set(recentWorkers).size;
-  const wanted = workers === 0 ? FIRST_LANES : 2 * workers + 2;
-  return Math.max(1, Math.min(wanted, lanesPerModel));
+export function laneCount(input: LaneCountInput): number {
+  if (!hasLanes(input.totalLines)) return 1;
+  const workers = Math.max(1, new Set(input.recentWorkers).size);
+  return Math.max(1, Math.min(2 * workers + input.spareLanes, input.lanesPerModel));
 }

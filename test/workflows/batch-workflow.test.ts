@@ -44,6 +44,13 @@ describe('batchWorkflow', () => {
     expect(first.sort((a, b) => a - b)).toEqual([94, 182, 256, 309]);
   });
 
+  it.concurrent('has four lanes beside two for its only worker', async () => {
+    const { batch } = await run('six-lanes');
+    everyLineOnce(batch);
+    const first = batch.chunks.slice(0, 6).map(({ from, to }) => to - from);
+    expect(first.sort((a, b) => a - b)).toEqual([64, 82, 119, 152, 180, 201]);
+  });
+
   it.concurrent('records an invalid file and fails without sending anything', async () => {
     const { batch, played } = await run('invalid-file');
     expect(played.error).toMatchObject({ cause: { type: 'BatchFailed' } });

@@ -35,6 +35,10 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   }),
   // Several lanes, whose first chunks have different sizes.
   'staggered-chunks': () => ({ batch: new FakeBatch({ models: [alpha(3_000)] }) }),
+  // One worker, as many lanes as the rule allows.
+  'six-lanes': () => ({
+    batch: new FakeBatch({ models: [alpha(3_000)], settings: { lanesPerModel: 32 } }),
+  }),
   'invalid-file': () => ({ batch: new FakeBatch({ invalid: true }) }),
   'cancel-by-signal': () => {
     const batch = new FakeBatch({ onChunk: untilCancelled });
