@@ -74,6 +74,8 @@ Measures Nightshift against the rows of docs/benchmarks.md. Needs Linux, and Go 
   --batch-gateway <dir>
                     rows 1 and 2: a folder whose bin/ has apiserver and batch-processor of the Go
                     batch-gateway; needs redis-server and root (default: $BATCH_GATEWAY_DIR, else without)
+  --beside <names>  rows 1 and 2: the baselines to run, separated by ; (default: all). With few, each run is close in time
+                    to those it is compared with, which matters on a machine whose speed changes
   --store <kind>    filesystem or s3; row 14 measures both (default: filesystem)
   --product <dir>   the checkout to measure (default: this one)
   --scratch <dir>   folder for input files and data directories (default: a new one in the
@@ -97,6 +99,7 @@ async function main() {
       scratch: { type: 'string' },
       json: { type: 'string' },
       plots: { type: 'string' },
+      beside: { type: 'string' },
       'batch-gateway': { type: 'string', default: process.env.BATCH_GATEWAY_DIR },
       profile: { type: 'string' },
       help: { type: 'boolean', default: false },
@@ -136,6 +139,7 @@ function benchOf(values) {
     retries: number('retries', values.retries ?? 2 * repeat, 0),
     root: path.resolve(product),
     scratch,
+    beside: values.beside,
     batchGatewayDir: values['batch-gateway'] && path.resolve(values['batch-gateway']),
     profileDir: profile === undefined ? undefined : path.resolve(profile),
     note: (message) => process.stderr.write(`bench: ${message}\n`),

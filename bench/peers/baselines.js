@@ -46,7 +46,7 @@ const python = () => pythonEnvironment('bench-aiohttp', PYTHON_PACKAGES);
  * @param {{ inFlight: number, names?: string[] }} options
  * @returns {Promise<{ runs: Record<string, Open['run']>, close(): Promise<void> }>}
  */
-async function openBaselines(scene, { inFlight, names = Object.keys(BASELINES) }) {
+async function openBaselines(scene, { inFlight, names = besides(scene.bench) }) {
   const open = {};
   const close = async () => {
     for (const one of Object.values(open)) await one.close();
@@ -63,6 +63,15 @@ async function openBaselines(scene, { inFlight, names = Object.keys(BASELINES) }
   }
   const runs = Object.fromEntries(Object.entries(open).map(([name, { run }]) => [name, run]));
   return { runs, close };
+}
+
+/** Names of the baselines that were asked for; all by default. */
+function besides({ beside }) {
+  if (beside === undefined) return Object.keys(BASELINES);
+  const names = beside.split(';').map((name) => name.trim());
+  const unknown = names.find((name) => BASELINES[name] === undefined);
+  if (unknown === undefined) return names;
+  throw new Error(`no baseline ${unknown}; there are ${Object.keys(BASELINES).join('; ')}`);
 }
 
 async function openWarmGateway(scene, inFlight) {
