@@ -2,7 +2,7 @@ import { log, patched } from '@temporalio/workflow';
 import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { EXIT_REASON } from '../core/chunks/exit-reason';
-import { hasLanes } from '../core/chunks/lanes';
+import { hasLanes, SPARE_LANES } from '../core/chunks/lanes';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import type { Priority } from '../core/chunks/priority';
 import { priorityOf } from '../core/chunks/priority';
@@ -17,6 +17,9 @@ import type { LaneContext } from './lane-context';
 import { ModelProgress } from './model-progress';
 import type { ModelRouting } from './model-routing';
 import { QueueTimeout } from './queue-timeout';
+
+/** {@link SPARE_LANES} of older releases. */
+const SPARE_LANES_BEFORE = 2;
 
 /** What the chunks of one model share. */
 export interface ModelChunksOptions {
@@ -191,5 +194,5 @@ export class ModelChunks {
 
 /** A run of an older release goes on with the lanes that it began with. */
 function spareLanesOf({ entries }: ResumedModel): number {
-  return hasLanes(entries) && patched('four-spare-lanes') ? 4 : 2;
+  return hasLanes(entries) && patched('four-spare-lanes') ? SPARE_LANES : SPARE_LANES_BEFORE;
 }

@@ -1,5 +1,10 @@
-/** Chunks of one tenant and limiter that may wait for their first permit inside the process. */
-const PLACES_OF_TENANT = 4;
+import { LANES_AT_ONE_WORKER } from '../../core/chunks/lanes';
+
+/**
+ * Chunks of one tenant and limiter that may wait for their first permit inside the process: those of a whole batch, even if
+ * no other worker runs any.
+ */
+const PLACES_OF_TENANT = LANES_AT_ONE_WORKER;
 /** Limit of places for all tenants. */
 const PLACES = 16;
 /** Limit of places for tenants that have no chunk waiting yet. */

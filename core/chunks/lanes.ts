@@ -1,5 +1,10 @@
 /** A model with fewer lines than this has one lane. */
 const ONE_LANE_BELOW_LINES = 128;
+const LANES_OF_A_WORKER = 2;
+/** Lanes beside two for each worker (docs/design/execution.md#lanes). */
+export const SPARE_LANES = 4;
+/** Lanes of a model if one worker runs all of its chunks. */
+export const LANES_AT_ONE_WORKER = LANES_OF_A_WORKER + SPARE_LANES;
 
 /** What decides the number of lanes. */
 export interface LaneCountInput {
@@ -9,7 +14,7 @@ export interface LaneCountInput {
   readonly recentWorkers: readonly string[];
   /** `concurrency.lanes_per_model`. */
   readonly lanesPerModel: number;
-  /** Lanes beside two for each worker. */
+  /** {@link SPARE_LANES}, or fewer in a run of an older release. */
   readonly spareLanes: number;
 }
 
@@ -23,5 +28,5 @@ export const hasLanes = (totalLines: number): boolean => totalLines >= ONE_LANE_
 export function laneCount(input: LaneCountInput): number {
   if (!hasLanes(input.totalLines)) return 1;
   const workers = Math.max(1, new Set(input.recentWorkers).size);
-  return Math.max(1, Math.min(2 * workers + input.spareLanes, input.lanesPerModel));
+  return Math.max(1, Math.min(LANES_OF_A_WORKER * workers + input.spareLanes, input.lanesPerModel));
 }

@@ -2,13 +2,14 @@ import { crashesBefore } from '../../../activities/execute/worker-crashes';
 import { AdmissionQueue } from '../../../activities/execute/admission-queue';
 
 describe('chunks that wait for a permit inside a process', () => {
-  it('are at most four per tenant and model, 16 in all, and one more for each further tenant', () => {
+  it('are at most six per tenant and model, 16 in all, and one more for each further tenant', () => {
     const room = new AdmissionQueue();
-    for (const tenant of ['a', 'b', 'c']) {
-      for (let i = 0; i < 4; i++) expect(room.enter('m', tenant)).toBe(true);
+    for (const tenant of ['a', 'b']) {
+      for (let i = 0; i < 6; i++) expect(room.enter('m', tenant)).toBe(true);
       expect([room.enter('m', tenant), room.hasPlace('other', tenant)]).toEqual([false, true]);
     }
-    for (let i = 0; i < 4; i++) expect(room.enter('m', 'd')).toBe(true);
+    for (let i = 0; i < 4; i++) expect(room.enter('m', 'c')).toBe(true);
+    expect(room.hasPlace('m', 'c')).toBe(false);
     for (let i = 0; i < 16; i++) expect(room.enter('m', `t${i}`)).toBe(true);
     expect(room.hasPlace('m', 't0')).toBe(false);
     expect(room.hasPlace('m', 'one too many')).toBe(false);
