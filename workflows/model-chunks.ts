@@ -1,8 +1,7 @@
-import { log, patched } from '@temporalio/workflow';
+import { log } from '@temporalio/workflow';
 import type { ExecuteChunkResult } from '../activities/contract';
 import { summaryText } from '../core/batch/temporal-bounds';
 import { EXIT_REASON } from '../core/chunks/exit-reason';
-import { hasLanes, SPARE_LANES } from '../core/chunks/lanes';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import type { Priority } from '../core/chunks/priority';
 import { priorityOf } from '../core/chunks/priority';
@@ -18,14 +17,13 @@ import { ModelProgress } from './model-progress';
 import type { ModelRouting } from './model-routing';
 import { QueueTimeout } from './queue-timeout';
 
-/** {@link SPARE_LANES} of older releases. */
-const SPARE_LANES_BEFORE = 2;
-
 /** What the chunks of one model share. */
 export interface ModelChunksOptions {
   readonly plan: ResumedModel;
   readonly context: LaneContext;
   readonly routing: ModelRouting;
+  /** Lanes beside two for each worker. */
+  readonly spareLanes: number;
 }
 
 /** One chunk, about to be scheduled. */
@@ -53,7 +51,7 @@ export class ModelChunks {
     const { waitsAtServer, opened } = options.context;
     this.progress = new ModelProgress(options.plan, {
       lanesPerModel: opened.settings.lanesPerModel,
-      spareLanes: spareLanesOf(options.plan),
+      spareLanes: options.spareLanes,
     });
     this.#queueTimeout = new QueueTimeout(
       waitsAtServer ? opened.settings.queuedWarningMs : undefined,
@@ -190,9 +188,4 @@ export class ModelChunks {
     open.giveBackFailed(range);
     return false;
   }
-}
-
-/** A run of an older release goes on with the lanes that it began with. */
-function spareLanesOf({ entries }: ResumedModel): number {
-  return hasLanes(entries) && patched('four-spare-lanes') ? SPARE_LANES : SPARE_LANES_BEFORE;
 }

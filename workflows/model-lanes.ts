@@ -1,6 +1,7 @@
 import { patched } from '@temporalio/workflow';
-import { chunkSize, firstChunkSize } from '../core/chunks/chunk-size';
+import { chunkSize, FIRST_ROUNDS, firstChunkSize } from '../core/chunks/chunk-size';
 import { EXIT_REASON } from '../core/chunks/exit-reason';
+import { hasLanes, SPARE_LANES } from '../core/chunks/lanes';
 import type { OpenRange } from '../core/chunks/open-ranges';
 import { firstTimeSliceMs, timeSliceMs } from '../core/chunks/time-slice';
 import type { ChunkInFlight, OverdueQueue } from './chunk-in-flight';
@@ -15,6 +16,10 @@ import { ModelRouting } from './model-routing';
 
 /** Patch id of workflows whose lanes begin with chunks of different sizes. */
 const STAGGERED = 'staggered-first-chunks';
+/** Patch id of workflows with {@link SPARE_LANES}, whose lanes begin with large chunks. */
+const SPARES = 'four-spare-lanes';
+/** {@link SPARE_LANES} of older releases. */
+const SPARE_LANES_BEFORE = 2;
 
 /**
  * Runs one model's chunks in a few lanes. Each lane runs one chunk after another from the front of the open
@@ -34,6 +39,8 @@ export class ModelLanes implements ModelRun {
   readonly #lanes = new Map<number, Promise<void>>();
   readonly #routing: ModelRouting;
   readonly #chunks: ModelChunks;
+  /** Fixed for this run: a run of an older release goes on as it began. */
+  readonly #hasSpares: boolean;
   /** Pauses since a chunk of the model last answered something. */
   #pauses = 0;
   /** {@link ModelProgress.answeringChunks} at the latest pause. */
@@ -51,7 +58,9 @@ export class ModelLanes implements ModelRun {
       isFresh: context.routesAreFresh && plan.undecided !== true,
       onChange: () => context.onChange(),
     });
-    this.#chunks = new ModelChunks({ plan, context, routing: this.#routing });
+    this.#hasSpares = hasLanes(plan.entries) && patched(SPARES);
+    const spareLanes = this.#hasSpares ? SPARE_LANES : SPARE_LANES_BEFORE;
+    this.#chunks = new ModelChunks({ plan, context, routing: this.#routing, spareLanes });
   }
 
   get progress(): ModelProgress {
@@ -146,7 +155,9 @@ export class ModelLanes implements ModelRun {
   /** @param firstOf the lane, for its first chunk */
   #takeRange(lanes: number, firstOf: number | null): OpenRange | null {
     const { open, ratePerSec: lastRatePerSec } = this.progress;
-    const size = chunkSize({ remaining: open.remaining, lanes, lastRatePerSec });
+    const { remaining } = open;
+    const first = firstOf !== null && this.#hasSpares ? { rounds: FIRST_ROUNDS } : {};
+    const size = chunkSize({ remaining, lanes, lastRatePerSec, ...first });
     const isStaggered = firstOf !== null && lanes > 1 && patched(STAGGERED);
     return open.take(isStaggered ? firstChunkSize(size, firstOf, lanes) : size);
   }

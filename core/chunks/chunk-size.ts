@@ -6,6 +6,11 @@ export const MAX_CHUNK_ENTRIES = 10_000;
 /** Smallest chunk while the model's rate is unknown. */
 const FLOOR_WITHOUT_RATE = 64;
 
+/** Rounds that the rest of a model is cut into. */
+const ROUNDS = 2;
+/** The same for the first chunk of a lane. */
+export const FIRST_ROUNDS = 1;
+
 /** What decides the size of a chunk. */
 export interface ChunkSizeInput {
   /** Plan entries of the model that no chunk has taken yet. */
@@ -14,17 +19,20 @@ export interface ChunkSizeInput {
   readonly lanes: number;
   /** Answers per second of the model's latest chunk with answers; null before the first answer. */
   readonly lastRatePerSec: number | null;
+  /** Into how many rounds of all lanes the rest is cut; {@link ROUNDS} by default. */
+  readonly rounds?: number;
 }
 
 /**
- * Entries of the next chunk, by guided self-scheduling: clamp(remaining / (2 × lanes), floor, 10,000),
+ * Entries of the next chunk, by guided self-scheduling: clamp(remaining / (rounds × lanes), floor, 10,000),
  * and never more than remain. Chunks shrink towards the end, so that all lanes finish together
  * (docs/design/execution.md#chunk-size).
  */
-export function chunkSize({ remaining, lanes, lastRatePerSec }: ChunkSizeInput): number {
+export function chunkSize(input: ChunkSizeInput): number {
+  const { remaining, lanes, lastRatePerSec, rounds = ROUNDS } = input;
   const floor =
     lastRatePerSec === null ? FLOOR_WITHOUT_RATE : clamp(Math.ceil(2 * lastRatePerSec), 8, 2_000);
-  const share = Math.ceil(remaining / (2 * Math.max(lanes, 1)));
+  const share = Math.ceil(remaining / (rounds * Math.max(lanes, 1)));
   return Math.max(0, Math.min(remaining, clamp(share, floor, MAX_CHUNK_ENTRIES)));
 }
 

@@ -4,6 +4,7 @@ import { chunkSize, firstChunkSize, MAX_CHUNK_ENTRIES } from '../../../core/chun
 describe('chunkSize', () => {
   it.each([
     [{ remaining: 50_000, lanes: 4, lastRatePerSec: null }, 6_250],
+    [{ remaining: 50_000, lanes: 6, lastRatePerSec: null, rounds: 1 }, 8_334],
     [{ remaining: 1_000_000, lanes: 4, lastRatePerSec: null }, 10_000],
     [{ remaining: 200, lanes: 4, lastRatePerSec: null }, 64],
     [{ remaining: 20, lanes: 4, lastRatePerSec: null }, 20],
