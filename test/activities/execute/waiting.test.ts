@@ -57,13 +57,13 @@ function attempt(over: Partial<ExecuteChunkInput>, info: object = {}): Attempt {
   return { heartbeats, end };
 }
 
-/** One chunk has the only permit; four others wait for it in the process. */
+/** One chunk has the only permit; six others wait for it in the process. */
 async function fill(): Promise<void> {
   void attempt({});
   await until(() => world.server.received.length === 1, 5_000, 'the permit to be taken', 10);
   // The second line of the first chunk waits as well.
-  for (let i = 0; i < 4; i++) void attempt({});
-  await until(() => inLine() === 5, 5_000, 'a line', 10);
+  for (let i = 0; i < 6; i++) void attempt({});
+  await until(() => inLine() === 7, 5_000, 'a line', 10);
 }
 
 it('defers a chunk before it takes its row or heartbeats, if many are waiting', async () => {
@@ -77,7 +77,7 @@ it('defers a chunk before it takes its row or heartbeats, if many are waiting', 
   expect(begun).toBe(before);
   // A chunk of another tenant may still wait in the process.
   void attempt({ ...WAITING, tenant: 'other' });
-  await until(() => inLine() === 6, 5_000, 'the other tenant', 10);
+  await until(() => inLine() === 8, 5_000, 'the other tenant', 10);
   // A chunk that may not wait at the server returns to its lane.
   const plain = await attempt({ reroutes: true }).end;
   expect(plain).toMatchObject({ left: 'no_permit', answered: 0, next: 0 });
