@@ -1,6 +1,7 @@
 /**
- * The same items, each asked for before the one in front of it is used: the source works while the consumer does. An item
- * must stay valid while the next one is made. When the consumer stops, the source is ended after its step.
+ * The same items, each asked for while the consumer uses the one before it. The source makes one at a time, so it may keep
+ * state that `inOrderAhead` would share between items. An item must stay valid while the next one is made. When the
+ * consumer stops, the source is ended after its step.
  */
 export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T> {
   try {

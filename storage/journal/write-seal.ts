@@ -62,7 +62,7 @@ function refused(reason: string): NightshiftError {
   return new NightshiftError('internal', `cannot write a seal: ${reason}`);
 }
 
-/** The next block is read while one is written: under load, each step waits for its turn of the event loop. */
+/** A block is read while the one before it is written, because under load each step waits for a turn of the event loop. */
 async function* sealBytes({ store, frames, crc32 }: WriteSealInput): AsyncGenerator<Buffer> {
   const counts = { count: frames.length, indexPosition: endOfFrames(frames) };
   const after = encodeSealEnd(placesOf(frames), counts, crc32);
