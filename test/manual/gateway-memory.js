@@ -12,6 +12,7 @@ const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: delay } = require('node:timers/promises');
+const { freePort } = require('../support/free-port');
 
 const IN_FLIGHT = 500;
 const WAITING = 5_000;
@@ -94,15 +95,6 @@ async function startGateway(backendUrl, folder) {
     );
   while (!(await isReady())) await delay(50);
   return { child, url: `http://127.0.0.1:${gateway.port}/v1/chat/completions` };
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = http.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 function send(url, agent) {
