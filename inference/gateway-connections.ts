@@ -28,9 +28,10 @@ export interface GatewayConnectionsOptions {
  * reader of the attempt handles the answer.
  */
 export class GatewayConnections {
-  readonly #pool: RequestPool;
+  /** For bodies in memory; null: they go through the pool of forms. */
+  readonly #pool: RequestPool | null;
   readonly #openFormPool: () => ConnectionPool;
-  /** Made for the first form: only audio has any. */
+  /** Made when it is needed: only audio has forms. */
   #formPool: ConnectionPool | null = null;
   readonly #basePath: string;
   readonly #headersOf: HeaderBuilder;
@@ -46,7 +47,7 @@ export class GatewayConnections {
     const pool = { connections, timeoutMs, tls: secrets.tls };
     this.#openFormPool = () => openConnectionPool(base.origin, pool);
     const isUndici = gateway.http_client === 'undici';
-    this.#pool = isUndici ? this.#formsPool() : openRequestPool(base.origin, pool);
+    this.#pool = isUndici ? null : openRequestPool(base.origin, pool);
     this.#headersOf = createHeaderBuilder({
       authorization: secrets.authorization,
       objective: gateway.inference_objective,
@@ -61,15 +62,14 @@ export class GatewayConnections {
   /** Sends the request as `attempt`, which may end before this returns. {@link onEnded} must follow each call. */
   dispatch(request: BackendRequest, attempt: HttpAttempt): void {
     this.#inFlight++;
-    const headers = this.#headersOf(request, this.#now());
-    const path = joinPath(this.#basePath, request.path);
+    const { own, common } = this.#headersOf(request, this.#now());
     const { body } = request;
-    const head = { path, method: 'POST', headers } as const;
-    if (body instanceof Uint8Array) {
-      this.#pool.dispatch({ ...head, body: asBuffer(body) }, attempt);
-    } else {
-      this.#formsPool().dispatch({ ...head, body: piecesOf(body, request, attempt) }, attempt);
+    const head = { path: joinPath(this.#basePath, request.path), method: 'POST' } as const;
+    if (body instanceof Uint8Array && this.#pool !== null) {
+      return this.#pool.dispatch({ ...head, headers: own, common, body: asBuffer(body) }, attempt);
     }
+    const content = body instanceof Uint8Array ? body : piecesOf(body, request, attempt);
+    this.#formsPool().dispatch({ ...head, headers: own.concat(common), body: content }, attempt);
   }
 
   /** An attempt has ended. */
@@ -83,8 +83,8 @@ export class GatewayConnections {
   }
 
   async #destroy(): Promise<void> {
-    await this.#pool.destroy();
-    if (this.#formPool !== this.#pool) await this.#formPool?.destroy();
+    await this.#pool?.destroy();
+    await this.#formPool?.destroy();
   }
 
   #formsPool(): ConnectionPool {

@@ -20,37 +20,52 @@ export type HeadedRequest = Pick<
   'body' | 'accept' | 'requestId' | 'deadlineMs' | 'headers'
 >;
 
-/** Builds the header list of a request: name, value, name, value, …. */
-export type HeaderBuilder = (request: HeadedRequest, nowMs: number) => string[];
+/** The headers of a request, as lists of name, value, name, value, …. */
+export interface RequestHeaders {
+  /** Those of this request alone. */
+  readonly own: string[];
+  /** Those that it shares with others: then the same list, which is checked and rendered once. */
+  readonly common: readonly string[];
+}
+
+/** Builds the headers of a request. */
+export type HeaderBuilder = (request: HeadedRequest, nowMs: number) => RequestHeaders;
 
 /**
  * The headers of a request to a model server (docs/design/api-contract.md#headers-sent). Omits a given
  * header if it is reserved for us, or if HTTP/1.1 cannot carry it.
  */
 export function createHeaderBuilder({ authorization, objective }: HeaderSettings): HeaderBuilder {
-  const own = objective === undefined ? [] : ['x-gateway-inference-objective', objective];
-  const ofJson = ['content-type', JSON_TYPE, 'accept', JSON_TYPE, ...own];
-  const ofContent = ({ body, accept = JSON_TYPE }: HeadedRequest): string[] => {
-    if (body instanceof Uint8Array && accept === JSON_TYPE) return ofJson;
-    const form = body instanceof Uint8Array ? null : body;
-    const length = form === null ? [] : ['content-length', String(form.bytes)];
-    return ['content-type', form?.contentType ?? JSON_TYPE, 'accept', accept, ...length, ...own];
-  };
+  const always = objective === undefined ? [] : ['x-gateway-inference-objective', objective];
   // The requests of a chunk mostly share one object of given headers, so what follows from it is made once.
-  const passed = new WeakMap<HeadedRequest['headers'], readonly string[]>();
-  const passedOf = (given: HeadedRequest['headers']): readonly string[] => {
-    const known = passed.get(given);
-    if (known !== undefined) return known;
-    const flat: string[] = [];
+  const passedOf = oncePer((given: HeadedRequest['headers']) => {
+    const flat = [...always];
     const isAuthorized = addGiven(flat, given);
     if (!isAuthorized && authorization !== null) flat.push('authorization', authorization);
-    passed.set(given, flat);
     return flat;
+  });
+  const withJsonOf = oncePer((given: HeadedRequest['headers']) => {
+    return ['content-type', JSON_TYPE, 'accept', JSON_TYPE, ...passedOf(given)];
+  });
+  return ({ body, accept = JSON_TYPE, requestId, deadlineMs, headers }, nowMs) => {
+    const leftMs = Math.max(0, Math.floor(deadlineMs - nowMs));
+    const own = ['x-request-id', requestId, 'x-slo-ttft-ms', String(leftMs)];
+    const form = body instanceof Uint8Array ? null : body;
+    if (form === null && accept === JSON_TYPE) return { own, common: withJsonOf(headers) };
+    own.push('content-type', form?.contentType ?? JSON_TYPE, 'accept', accept);
+    if (form !== null) own.push('content-length', String(form.bytes));
+    return { own, common: passedOf(headers) };
   };
-  return (request, nowMs) => {
-    const leftMs = Math.max(0, Math.floor(request.deadlineMs - nowMs));
-    const ofLine = ['x-request-id', request.requestId, 'x-slo-ttft-ms', String(leftMs)];
-    return ofLine.concat(ofContent(request), passedOf(request.headers));
+}
+
+function oncePer<K extends object, V extends object>(make: (key: K) => V): (key: K) => V {
+  const made = new WeakMap<K, V>();
+  return (key) => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const fresh = make(key);
+    made.set(key, fresh);
+    return fresh;
   };
 }
 

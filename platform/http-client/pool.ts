@@ -27,7 +27,7 @@ export type ConnectionPool = Pick<Pool, 'dispatch' | 'destroy'>;
 /** Connections for requests whose body is in memory. */
 export interface RequestPool {
   /** Sends a request as `attempt`, which may end before this returns. */
-  dispatch(request: Http1Request, attempt: HttpAttempt): unknown;
+  dispatch(request: Http1Request, attempt: HttpAttempt): void;
   destroy(): Promise<void>;
 }
 

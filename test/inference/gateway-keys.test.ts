@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { createHttpBackend } from '../../inference/http-backend';
 import { createRegistry, type Registry } from '../../inference/registry';
-import { createHeaderBuilder } from '../../inference/request-headers';
+import { createHeaderBuilder, type HeadedRequest } from '../../inference/request-headers';
 import { readGatewaySecrets } from '../../inference/secrets';
 import { configSchema } from '../../platform/config-schema';
 import { gatewayOf, requestOf } from './local-server';
@@ -135,7 +136,11 @@ describe('the key of a gateway', () => {
 });
 
 describe('headers of a request', () => {
-  const headersOf = createHeaderBuilder({ authorization: null, objective: 'batch' });
+  const build = createHeaderBuilder({ authorization: null, objective: 'batch' });
+  const headersOf = (request: HeadedRequest, nowMs: number): string[] => {
+    const { own, common } = build(request, nowMs);
+    return [...own, ...common];
+  };
 
   it.each([
     'Content-Length',
@@ -158,6 +163,37 @@ describe('headers of a request', () => {
       expect(headersOf(requestOf({ headers: { 'x-team': value } }), 0)).not.toContain('x-team');
     },
   );
+});
+
+describe('headers that requests have in common', () => {
+  const build = createHeaderBuilder({ authorization: 'Bearer key', objective: undefined });
+  const json = ['content-type', 'application/json', 'accept', 'application/json'];
+
+  it('are one list for all requests with the same given headers', () => {
+    const given = { 'x-team': 'a' };
+    const first = build(requestOf({ headers: given, requestId: 'one' }), 0);
+    const second = build(requestOf({ headers: given, requestId: 'two' }), 0);
+    expect(second.common).toBe(first.common);
+    expect(first.common).toEqual([...json, 'x-team', 'a', 'authorization', 'Bearer key']);
+    expect(second.own.slice(0, 2)).toEqual(['x-request-id', 'two']);
+  });
+
+  it('are others for other given headers, even if an earlier object had the same', () => {
+    const { common } = build(requestOf({ headers: { authorization: 'Bearer theirs' } }), 0);
+    expect(common).toEqual([...json, 'authorization', 'Bearer theirs']);
+    const after = build(requestOf({ headers: {} }), 0);
+    expect(after.common).toEqual([...json, 'authorization', 'Bearer key']);
+  });
+
+  it('do not contain the type of a form, which each request has for itself', () => {
+    const contentType = 'multipart/form-data; boundary=b';
+    const body = { bytes: 7, contentType, open: () => Readable.from([]) };
+    const { own, common } = build(requestOf({ body, accept: 'text/plain' }), 0);
+    expect(common).toEqual(['authorization', 'Bearer key']);
+    expect(own.slice(4)).toEqual([
+      ...['content-type', contentType, 'accept', 'text/plain', 'content-length', '7'],
+    ]);
+  });
 });
 
 describe('a server that accepts connections and never answers the TLS handshake', () => {

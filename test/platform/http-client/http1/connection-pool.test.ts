@@ -56,6 +56,7 @@ interface Sent {
 interface SendOptions {
   readonly path?: string;
   readonly headers?: string[];
+  readonly common?: readonly string[];
   readonly body?: Buffer;
   readonly onBytes?: (attempt: HttpAttempt, piece: Buffer) => void;
   readonly onEnd?: () => void;
@@ -82,8 +83,8 @@ function send(pool: Http1Pool, options: SendOptions = {}): Sent {
       },
     });
   });
-  const { path = '/', headers = [], body = Buffer.alloc(0) } = options;
-  pool.dispatch({ method: 'POST', path, headers, body }, attempt);
+  const { path = '/', headers = [], common = [], body = Buffer.alloc(0) } = options;
+  pool.dispatch({ method: 'POST', path, headers, common, body }, attempt);
   return { attempt, end };
 }
 
@@ -269,12 +270,36 @@ describe('a pool of connections', () => {
   it.each([
     ['a name', { headers: ['a b', 'c'] }],
     ['a value', { headers: ['a', 'b\r\nc: d'] }],
+    ['a common value', { common: ['a', 'b\r\nc: d'] }],
     ['a path', { path: '/ HTTP/1.1\r\nx: y' }],
   ])('refuses %s that HTTP cannot carry', async (_, options) => {
     let requests = 0;
     const { port } = await serve(() => requests++);
     expect(await send(poolAt(port), options).end).toBe('connection');
     expect(requests).toBe(0);
+  });
+
+  it('sends common headers with each request, to whatever path it goes', async () => {
+    const seen: string[] = [];
+    const { port } = await serve((socket, text) => {
+      seen.push(text);
+      socket.write(OK);
+    });
+    const pool = poolAt(port);
+    const common = ['x-team', 'a', 'accept', '*/*'];
+    for (const path of ['/1', '/1', '/2']) {
+      expect(await send(pool, { path, common, headers: ['x-id', `of${path}`] }).end).toBe('ok');
+    }
+    expect(await send(pool, { path: '/2' }).end).toBe('ok');
+    const headOf = (path: string, fields: string) =>
+      `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: keep-alive\r\n${fields}content-length: 0\r\n\r\n`;
+    const commonOnes = 'x-team: a\r\naccept: */*\r\n';
+    expect(seen).toEqual([
+      headOf('/1', `${commonOnes}x-id: of/1\r\n`),
+      headOf('/1', `${commonOnes}x-id: of/1\r\n`),
+      headOf('/2', `${commonOnes}x-id: of/2\r\n`),
+      headOf('/2', ''),
+    ]);
   });
 
   it('begins a few connections in each turn, so that the first requests do not wait for all', async () => {
