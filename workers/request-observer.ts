@@ -34,13 +34,11 @@ export function createRequestObserver(options: RequestObserverOptions): ExecuteO
     },
     requestStarted: (model, batchId) => {
       onRequest(batchId);
-      metrics.inflightRequests.inc();
-      childrenFor(modelLabels.hold(model)).inflight.inc();
+      childrenFor(modelLabels.hold(model)).tally.inFlight++;
     },
     requestEnded: (model, servedMs) => {
       const children = childrenFor(modelLabels.release(model));
-      metrics.inflightRequests.dec();
-      children.inflight.dec();
+      children.tally.inFlight--;
       if (servedMs !== null) children.duration.observe(servedMs / 1000);
     },
     requestQueued: (model, queueMs) => {
@@ -50,19 +48,19 @@ export function createRequestObserver(options: RequestObserverOptions): ExecuteO
       metrics.requestsDropped.inc({ model: modelLabels.of(model), code });
     },
     requestRetried: (model, cause) => {
-      childrenFor(modelLabels.of(model)).retries.inc();
+      childrenFor(modelLabels.of(model)).tally.retries++;
       retriesByCause.inc({ cause });
     },
     requestSettled: (model, ok) => {
-      const children = childrenFor(modelLabels.of(model));
-      children.settled.inc();
-      if (!ok) children.errors.inc();
+      const { tally } = childrenFor(modelLabels.of(model));
+      tally.settled++;
+      if (!ok) tally.errors++;
     },
     served: metrics.countTenantTokens,
     tokens: (model, usage) => {
-      const children = childrenFor(modelLabels.of(model));
-      children.promptTokens.inc(usage.inputTokens);
-      children.generationTokens.inc(usage.outputTokens);
+      const { tally } = childrenFor(modelLabels.of(model));
+      tally.promptTokens += usage.inputTokens;
+      tally.generationTokens += usage.outputTokens;
     },
   };
 }
@@ -83,20 +81,11 @@ const EXIT_LABELS: Readonly<Record<EndedAttempt['exit'], string>> = {
   error: 'error',
 };
 
-/** Made when the first request of a model is sent. */
+/** Made when the first request of a model is sent: a series that appears with its first answers shows no increase. */
 function childrenOf(metrics: WorkerMetrics, model: string) {
-  const children = {
-    inflight: metrics.modelInflightRequests.labels({ model }),
+  return {
+    tally: metrics.tallyOf(model),
     duration: metrics.requestDuration.labels({ model }),
     queueTime: metrics.requestQueueTime.labels({ model }),
-    settled: metrics.requestsSettled.labels({ model }),
-    errors: metrics.requestErrors.labels({ model }),
-    retries: metrics.requestRetries.labels({ model }),
-    promptTokens: metrics.promptTokens.labels({ model }),
-    generationTokens: metrics.generationTokens.labels({ model }),
   };
-  // A series that appears with its first answers shows no increase.
-  children.settled.inc(0);
-  children.errors.inc(0);
-  return children;
 }

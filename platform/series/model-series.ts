@@ -1,7 +1,8 @@
-import { Counter, exponentialBuckets, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, exponentialBuckets, Histogram, type Registry } from 'prom-client';
 import { DROP_LABELS } from '../../core/dispatch/drop-codes';
 import { createLabelValues } from '../label-values';
 import { createLimitGauges } from '../limit-gauges';
+import { createRequestTallies } from './request-tally';
 
 /** Limits on the series of model names, which clients choose. */
 export interface SeriesLimits {
@@ -27,20 +28,21 @@ export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
     idleMs: limits.idleMs ?? IDLE_MS,
     nowMs: limits.nowMs ?? (() => performance.now()),
     onGone: (model) => {
+      tallies.forget(model);
       for (const metric of byModel) metric.remove({ model });
       for (const code of DROP_LABELS) requestsDropped.remove({ model, code });
       for (const listener of listeners) listener(model);
     },
   });
-  const requests = requestSeries(registers, () => modelLabels.sweep());
-  const tokens = tokenSeries(registers);
+  const tallies = createRequestTallies(registers, () => modelLabels.sweep());
+  const requests = requestSeries(registers);
   const requestsDropped = new Counter({
     name: 'model_requests_dropped_total',
     help: 'Requests that a gateway gave up unserved, by the reason it gave',
     labelNames: ['model', 'code'] as const,
     registers,
   });
-  const byModel = [...Object.values(requests), ...Object.values(tokens)];
+  const byModel = Object.values(requests);
   const retriesByCause = new Counter({
     name: 'request_retries_by_cause_total',
     help: 'Tries that failed and are repeated, by cause',
@@ -52,7 +54,7 @@ export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
   const modelLimits = createLimitGauges(registers, modelLabels);
   return {
     ...requests,
-    ...tokens,
+    tallyOf: tallies.tallyOf,
     retriesByCause,
     requestsDropped,
     modelLabels,
@@ -61,16 +63,9 @@ export function createModelSeries(registers: Registry[], limits: SeriesLimits) {
   };
 }
 
-function requestSeries(registers: Registry[], beforeCollecting: () => void) {
+function requestSeries(registers: Registry[]) {
   const labelNames = ['model'] as const;
   return {
-    modelInflightRequests: new Gauge({
-      name: 'model_inflight_requests',
-      help: 'Requests in flight at model servers, by model',
-      labelNames,
-      registers,
-      collect: beforeCollecting,
-    }),
     requestDuration: new Histogram({
       name: 'model_request_execution_duration_seconds',
       help: 'Time of one try of a request at a model server, without the queue of a gateway',
@@ -85,45 +80,9 @@ function requestSeries(registers: Registry[], beforeCollecting: () => void) {
       buckets: exponentialBuckets(0.001, 4, 11),
       registers,
     }),
-    requestsSettled: new Counter({
-      name: 'requests_settled_total',
-      help: 'Requests that got their final result: an answer, or an error after the last try',
-      labelNames,
-      registers,
-    }),
-    requestErrors: new Counter({
-      name: 'request_errors_by_model_total',
-      help: 'Requests that got an error as their final result',
-      labelNames,
-      registers,
-    }),
-    requestRetries: new Counter({
-      name: 'model_request_retries_total',
-      help: 'Tries that failed and are repeated, by model',
-      labelNames,
-      registers,
-    }),
     routeWaits: new Counter({
       name: 'model_route_waits_total',
       help: 'Times that requests of a model waited because no running worker has a gateway for it',
-      labelNames,
-      registers,
-    }),
-  };
-}
-
-function tokenSeries(registers: Registry[]) {
-  const labelNames = ['model'] as const;
-  return {
-    promptTokens: new Counter({
-      name: 'batch_request_prompt_tokens_total',
-      help: 'Input tokens as reported by the model servers',
-      labelNames,
-      registers,
-    }),
-    generationTokens: new Counter({
-      name: 'batch_request_generation_tokens_total',
-      help: 'Output tokens as reported by the model servers',
       labelNames,
       registers,
     }),

@@ -43,11 +43,6 @@ function slotSeries(registers: Registry[]) {
       help: 'Slots of this process in which a step of a batch runs now',
       registers,
     }),
-    inflightRequests: new Gauge({
-      name: 'processor_inflight_requests',
-      help: 'Requests in flight at model servers, all models',
-      registers,
-    }),
     maxInflightConcurrency: new Gauge({
       name: 'processor_max_inflight_concurrency',
       help: 'The setting concurrency.global',

@@ -95,7 +95,7 @@ describe('the observability server', () => {
   it('serves the metrics of its registry under the names of the dashboards', async () => {
     const registry = createMetricsRegistry('worker');
     const metrics = createWorkerMetrics(registry);
-    metrics.modelInflightRequests.set({ model: 'm' }, 3);
+    metrics.tallyOf('m').inFlight = 3;
     const server = await start({ registry });
     const { text } = await get(server, '/metrics');
     expect(text).toMatch(/^model_inflight_requests\{model="m",process="worker"\} 3$/m);

@@ -76,7 +76,7 @@ it('removes the series of an idle model, which makes room for others', async () 
   clock.nowMs = IDLE_MS;
   expect(Object.keys(await values('model_inflight_requests')).sort()).toEqual(['b', 'other']);
   send('c');
-  expect(await values('model_request_retries_total')).toEqual({ c: 1, other: 1 });
+  expect(await values('model_request_retries_total')).toEqual({ b: 0, c: 1, other: 1 });
   expect(await values('model_requests_dropped_total')).toEqual({ c: 1, other: 1 });
   observer.requestEnded('b', 5);
   clock.nowMs = 3 * IDLE_MS;
