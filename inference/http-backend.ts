@@ -31,8 +31,13 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
       if (connections.isClosing) return endedAtOnce(request, NOT_SENT);
       // It would only be held and closed.
       if (reports.areSent && request.isLeaving?.() === true) return endedAtOnce(request, HELD);
-      const limits = { maxAnswerBytes, timeoutMs: timerOf(request.timeoutMs ?? timeoutMs) };
-      const exchange = new BufferedExchange({ request, reports, ...limits, onEnded });
+      const exchange = new BufferedExchange({
+        request,
+        reports,
+        maxAnswerBytes,
+        timeoutMs: timerOf(request.timeoutMs ?? timeoutMs),
+        onEnded,
+      });
       connections.dispatch(request, exchange.attempt);
       return exchange;
     },

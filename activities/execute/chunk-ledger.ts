@@ -135,12 +135,18 @@ export class ChunkLedger {
   line(index: number): ChunkLine {
     const retry = this.#retries.get(index);
     const { offset, length, prefixHash } = decodePlanEntry(this.#plan, index);
-    const position = this.from + index;
-    const tries = retry?.tries ?? 0;
-    const refusals = retry?.refusals ?? 0;
-    const notBeforeMs = retry?.notBeforeMs ?? 0;
-    const unknown = { unconnected: 0, unserved: 0, failingSinceMs: 0 };
-    return { offset, length, prefixHash, position, tries, refusals, notBeforeMs, ...unknown };
+    return {
+      offset,
+      length,
+      prefixHash,
+      position: this.from + index,
+      tries: retry?.tries ?? 0,
+      refusals: retry?.refusals ?? 0,
+      notBeforeMs: retry?.notBeforeMs ?? 0,
+      unconnected: 0,
+      unserved: 0,
+      failingSinceMs: 0,
+    };
   }
 
   /** Takes over a frame of the journal. Frames of lines outside the chunk are ignored. */

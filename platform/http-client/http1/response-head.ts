@@ -107,5 +107,6 @@ function isBlank(code: number): boolean {
 }
 
 function isListed(option: string, list: string): boolean {
+  if (!list.includes(option)) return false;
   return list === option || list.split(',').some((one) => one.trim() === option);
 }
