@@ -2,8 +2,8 @@ import type { Registry } from 'prom-client';
 import { readCounter, readGauge, type Reading } from './read-series';
 
 /**
- * What is counted of the requests of one model: plain numbers, which are read at each scrape. Counters of prom-client,
- * called for each request, cost a worker 3 % of its time.
+ * What is counted of the requests of one model: plain numbers, which are read at each scrape. With counters of
+ * prom-client, metrics took 1.8 to 2.6 µs for each request, not 0.8 to 1.2.
  */
 export interface RequestTally {
   inFlight: number;

