@@ -8,6 +8,7 @@ import { detailsOf } from './details-of';
 import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
 import { ANNOUNCED_SCENARIOS } from './announced-scenarios';
+import { expiredWhilePausing } from './pausing-lanes';
 import { SMALL_SCENARIOS } from './small-scenarios';
 
 export interface Scenario {
@@ -61,21 +62,7 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
     };
   },
   expired: () => ({ batch: new FakeBatch({ expiresInMs: 3_000, onChunk: untilCancelled }) }),
-  // Lanes that start after the first answers get no permit, and pause until the window ends.
-  'expired-while-pausing': () => ({
-    batch: new FakeBatch({
-      expiresInMs: 4_000,
-      models: [{ model: 'alpha', entries: 900 }],
-      settings: { lanesPerModel: 8 },
-      ratePerSec: 5,
-      onChunk: (input, { chunks }) =>
-        Promise.resolve(
-          chunks.length <= 4
-            ? { worker: `w${chunks.length}` }
-            : { next: input.from, left: 'no_permit' },
-        ),
-    }),
-  }),
+  'expired-while-pausing': expiredWhilePausing,
   'system-failure': () => ({
     batch: new FakeBatch({
       onChunk: (input) => (input.from === 0 ? Promise.reject(systemFailure()) : untilCancelled()),
