@@ -24,7 +24,7 @@ export type HeadedRequest = Pick<
 export interface RequestHeaders {
   /** Those of this request alone. */
   readonly own: string[];
-  /** Those that it shares with others: then the same list, which is checked and rendered once. */
+  /** Those that it shares with other requests: the same list for all of them, so that it is checked and rendered once. */
   readonly common: readonly string[];
 }
 
@@ -58,6 +58,7 @@ export function createHeaderBuilder({ authorization, objective }: HeaderSettings
   };
 }
 
+/** `make` is called once for each key, as long as the key is in use. */
 function oncePer<K extends object, V extends object>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, V>();
   return (key) => {

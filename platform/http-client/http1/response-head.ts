@@ -107,6 +107,5 @@ function isBlank(code: number): boolean {
 }
 
 function isListed(option: string, list: string): boolean {
-  if (!list.includes(option)) return false;
-  return list === option || list.split(',').some((one) => one.trim() === option);
+  return list.includes(option) && list.split(',').some((one) => one.trim() === option);
 }

@@ -7,8 +7,8 @@ export interface Http1Request {
   readonly path: string;
   /** Name, value, name, value, …; without `host`, `connection` and `content-length`. */
   readonly headers: readonly string[];
-  /** Further headers, which requests have in common: a list that is checked and rendered once, so it must not change. */
-  readonly common?: readonly string[];
+  /** Headers that requests have in common, in one list, which is checked and rendered once: it must not change. */
+  readonly common: readonly string[];
   /** It must not change until its response has arrived. */
   readonly body: Buffer;
 }
@@ -60,9 +60,8 @@ interface Begin extends Pick<Http1Request, 'method' | 'path'> {
  * 2.3 to 3.0 with checks and texts of its own.
  */
 const begins = new WeakMap<readonly string[], Begin>();
-const NONE: readonly string[] = [];
 
-function beginOf(host: string, { method, path, common = NONE }: Http1Request): string {
+function beginOf(host: string, { method, path, common }: Http1Request): string {
   const kept = begins.get(common);
   if (kept?.path === path && kept.method === method && kept.host === host) return kept.text;
   if (!TARGET.test(path))

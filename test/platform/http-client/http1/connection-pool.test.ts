@@ -279,7 +279,7 @@ describe('a pool of connections', () => {
     expect(requests).toBe(0);
   });
 
-  it('sends common headers with each request, to whatever path it goes', async () => {
+  it('sends common headers with every request, also when the path changes', async () => {
     const seen: string[] = [];
     const { port } = await serve((socket, text) => {
       seen.push(text);
