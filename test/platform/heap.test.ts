@@ -1,16 +1,7 @@
-import { boundHeapGrowth, createChunkCollector } from '../../platform/heap';
+import { createChunkCollector } from '../../platform/heap';
 
 const MIB = 1024 ** 2;
 const CHUNK_BYTES = 64 * 1024;
-
-it('changes how the heap is marked only after a collection, so never during a marking', () => {
-  const done: unknown[] = [];
-  boundHeapGrowth(
-    (options) => done.push(options),
-    (flag) => done.push(flag),
-  );
-  expect(done.slice(0, 2)).toEqual([{ type: 'major' }, '--no-concurrent-marking']);
-});
 
 describe('the chunk collector', () => {
   it('collects once for every 4 MiB of streamed bytes', () => {
