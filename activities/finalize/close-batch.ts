@@ -30,12 +30,12 @@ export type Closing =
  * @throws object_corrupt, plan_unreadable, object_store_failed
  */
 export async function closeBatch(input: CloseInput): Promise<Closing> {
-  const earlier = await readManifest(input);
-  if (earlier !== null) return { kind: 'closed', manifest: earlier };
-
   const { plan, journal, cause } = input;
   const { map, batchId, store } = plan;
-  const seals = (await journal.listSeals(batchId)).filter((seal) => seal.range !== null);
+  const [earlier, listed] = await Promise.all([readManifest(input), journal.listSeals(batchId)]);
+  if (earlier !== null) return { kind: 'closed', manifest: earlier };
+
+  const seals = listed.filter((seal) => seal.range !== null);
   const uncovered = uncoveredRanges(map.entries, seals);
   if (cause === null && uncovered.length > 0) {
     return { kind: 'holes', holes: unansweredRanges(uncovered) };

@@ -3,8 +3,9 @@ import { resultFileId, resultFileName, type ResultKind } from '../../core/names/
 import { fileKey } from '../../core/names/object-names';
 import type { AnswerStream, JournalStore } from '../../storage/journal/journal-store';
 import type { ResultFile } from '../../storage/postgres/batches/types';
+import type { LineChecksum } from './line-checksum';
 import { type LineSources, type LineSourcesInput, openLineSources } from './line-sources';
-import { plannedChecksum } from './plan-offsets';
+import { type BatchPlan, plannedChecksum } from './plan-offsets';
 import { ResultSink } from './result-sink';
 import { writeResults, type ResultTotals } from './write-results';
 
@@ -55,12 +56,15 @@ async function writeFiles(
     ResultSink.open(plan.store, keyOf(input, 'output'), answers.lineMemory),
     ResultSink.open(plan.store, keyOf(input, 'error')),
   ]);
+  // Read beside the merge, which mostly waits for its own reads.
+  const planned = plannedLines(plan);
+  planned.catch(() => undefined);
   try {
     const { uncovered, unrouted } = lines;
     const found = { uncovered, unrouted, answers, batchId, output, error, onAnswers };
     const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
     checkTotals(input, totals);
-    await checkLines(input, totals);
+    checkLines(totals, await planned);
     const outputFile = await finished(input, 'output', output);
     const errorFile = await finished(input, 'error', error);
     return { totals, outputFile, errorFile };
@@ -108,16 +112,19 @@ function checkTotals({ plan, manifest }: ResultFilesInput, totals: ResultTotals)
   throw new NightshiftError('object_corrupt', message);
 }
 
-/**
- * Checks that the lines are the planned ones. After a partial restore of the store, seals of another plan
- * may have the right number of lines. If the plan is missing or damaged, the answers are delivered without
- * this check.
- */
-async function checkLines({ plan }: ResultFilesInput, { lines }: ResultTotals): Promise<void> {
-  const planned = await plannedChecksum(plan).catch((error: unknown) => {
+/** The checksum of the planned lines; null if the plan is missing or damaged. */
+async function plannedLines(plan: BatchPlan): Promise<LineChecksum | null> {
+  return plannedChecksum(plan).catch((error: unknown) => {
     if (isNightshiftError(error, 'plan_unreadable')) return null;
     throw error;
   });
+}
+
+/**
+ * Checks that the lines are the planned ones. After a partial restore of the store, seals of another plan
+ * may have the right number of lines. Without a readable plan, the answers are delivered without this check.
+ */
+function checkLines({ lines }: ResultTotals, planned: LineChecksum | null): void {
   if (planned === null || planned.equals(lines)) return;
   throw new NightshiftError('object_corrupt', 'the seals answer other lines than were planned');
 }
