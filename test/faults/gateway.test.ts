@@ -121,9 +121,9 @@ it(
     backend.hold = () => true;
     await until(() => backend.inFlight() === IN_FLIGHT, WAIT_MS, 'held answers', 5);
     await untilHeld(OPEN - IN_FLIGHT);
-    const isRestarted = restarted('SIGKILL');
+    const restart = restarted('SIGKILL');
     backend.hold = () => false;
-    await isRestarted;
+    await restart;
     await expectCompleted(stack.client, id, { lines: LINES });
     const times = timesSeen(backend.seen);
     expect(times).toHaveLength(LINES);
