@@ -60,8 +60,8 @@ export interface BackendRequest {
    */
   maySend?(): boolean;
   /**
-   * Whether the chunk of the line leaves. Then a request that the gateway would only hold is not sent, and a report
-   * gives it no further time.
+   * Whether the chunk of the line leaves and waits for no held request. Then a request that the gateway would only hold
+   * is not sent, and a report gives it no further time.
    */
   isLeaving?(): boolean;
 }

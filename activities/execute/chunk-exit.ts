@@ -19,15 +19,24 @@ export interface ChunkExitOptions {
   awaitsFirstAnswer(): boolean;
   /** Called for the first exit reason and for later ones. From now on no new try begins. */
   onExit(): void;
+  /** Requests that a gateway still holds must not be waited for any longer. */
+  onGiveUpHeld(): void;
   /** Requests in flight must not be waited for any longer. */
   onAbort(): void;
 }
 
 /**
+ * How long held requests may still be dispatched after the end of a time slice, ms. A close and a dispatch cross when a
+ * process is late, and such a line is sent twice. Where many requests are dispatched each second, most queues are shorter
+ * than this, and nothing is left to close (docs/design/held-requests.md#leaving).
+ */
+const HELD_GRACE_MS = 5_000;
+
+/**
  * Decides when and why an attempt exits: the end of its time slice, a shutdown, a stop of its batch, or the
  * loss of its range (docs/design/execution.md#exit-reasons). From the first reason on, no new try begins.
  * Requests in flight are finished, or aborted if their answers would be useless or too late. Requests that a
- * gateway still holds are closed (docs/design/held-requests.md).
+ * gateway still holds are closed, after a grace if nothing but the time slice has ended (docs/design/held-requests.md).
  */
 export class ChunkExit {
   readonly #o: ChunkExitOptions;
@@ -37,6 +46,7 @@ export class ChunkExit {
   #reason: ExitReason | null = null;
   #stopCause: StopCause | null = null;
   #isOverdue = false;
+  #givesUpHeld = false;
 
   constructor(options: ChunkExitOptions) {
     this.#o = options;
@@ -55,6 +65,11 @@ export class ChunkExit {
   /** Whether the time slice has ended, but the chunk stays for its first answer. */
   get isOverdue(): boolean {
     return this.#isOverdue && this.#reason === null;
+  }
+
+  /** Whether a request that a gateway would only hold is not worth sending. */
+  get givesUpHeld(): boolean {
+    return this.#givesUpHeld;
   }
 
   /** Aborts when requests in flight must not be waited for any longer. */
@@ -108,6 +123,8 @@ export class ChunkExit {
     // These two abort requests in flight, even if an earlier reason let them finish.
     if (reason === EXIT_REASON.fenced || reason === EXIT_REASON.rowTerminal) this.#abortAll();
     this.#o.onExit();
+    if (reason === EXIT_REASON.timeSlice) this.#after(HELD_GRACE_MS, () => this.#giveUpHeld());
+    else this.#giveUpHeld();
   }
 
   /**
@@ -156,6 +173,11 @@ export class ChunkExit {
     if (this.#o.route.backend.reportsDispatch) {
       this.exit(this.#isOverdue ? EXIT_REASON.held : EXIT_REASON.timeSlice);
     }
+  }
+
+  #giveUpHeld(): void {
+    this.#givesUpHeld = true;
+    this.#o.onGiveUpHeld();
   }
 
   #abortAll(): void {

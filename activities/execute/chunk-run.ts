@@ -97,6 +97,9 @@ export class ChunkRun implements LineRun, TryRun {
       }),
       awaitsFirstAnswer: () => this.#answered === 0 && this.inFlight > 0,
       onExit: () => this.#onExit(),
+      onGiveUpHeld: () => {
+        for (const attempt of this.#tries.toArray()) attempt.closeIfHeld();
+      },
       onAbort: () => {
         for (const attempt of this.#tries.toArray()) attempt.abort();
       },
@@ -152,7 +155,7 @@ export class ChunkRun implements LineRun, TryRun {
   }
 
   isLeaving(): boolean {
-    return this.#exit.reason !== null;
+    return this.#exit.givesUpHeld;
   }
 
   stopping(): boolean {
@@ -252,7 +255,6 @@ export class ChunkRun implements LineRun, TryRun {
 
   #onExit(): void {
     this.#permits.stop();
-    for (const attempt of this.#tries.toArray()) attempt.closeIfHeld();
     this.#changed.set();
   }
 

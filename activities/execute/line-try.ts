@@ -49,7 +49,7 @@ export interface TryRun {
    * time, and the process may have been frozen meanwhile.
    */
   maySend(): boolean;
-  /** Whether the chunk has a reason to exit: it waits for no request that a gateway still holds. */
+  /** Whether the chunk leaves and waits for no request that a gateway still holds. */
   isLeaving(): boolean;
   stopping(): boolean;
   openLines(): number;

@@ -1,7 +1,7 @@
 /** How long the requests of a chunk may be held by a gateway before it leaves without an answer, ms. */
 export const MAX_HOLD_MS = 30 * 60_000;
 
-/** Reading plan and journal, sealing and releasing, ms. */
+/** Reading plan and journal, the grace of held requests, sealing and releasing, ms. */
 const ATTEMPT_OVERHEAD_MS = 60_000;
 
 /** Longest wait of a chunk for its first permit inside a worker, beside its time slice, ms. */

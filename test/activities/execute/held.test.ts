@@ -94,22 +94,55 @@ describe('a chunk that leaves', () => {
     expect(breaker).toMatchObject({ state: 'closed', failingSinceMs: null });
   });
 
-  it('at the end of its time slice closes held requests, and they are sent again', async () => {
+  it('at the end of its time slice gives held requests 5 s, then closes them, and they are sent again', async () => {
     const gateway = await openWith(4, 4);
+    const endMs = Date.now() + 500;
     const running = world.run({ boxMs: 500 });
     await isFull(gateway, 4);
     await dispatchFirst(gateway);
     gateway.finish('l0');
-    await until(() => gateway.open().length === 0, 5_000, 'closed connections', 5);
-    expect(await running).toMatchObject({ left: 'box', next: 1, answered: 1 });
-    const next = world.run({ from: 1 });
-    await isFull(gateway, 3);
+    await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+    gateway.dispatch('l1');
+    gateway.finish('l1');
+    await until(() => gateway.open().length === 0, 10_000, 'closed connections', 5);
+    expect(Date.now()).toBeGreaterThanOrEqual(endMs + 5_000);
+    expect(await running).toMatchObject({ left: 'box', next: 2, answered: 2 });
+    const next = world.run({ from: 2 });
+    await isFull(gateway, 2);
     for (const name of gateway.open()) gateway.finish(name);
-    expect(await next).toMatchObject({ left: 'done', completed: 3 });
+    expect(await next).toMatchObject({ left: 'done', completed: 2 });
     const sent = world.seen().sort();
-    expect(sent).toEqual(['l0', 'l1', 'l1', 'l2', 'l2', 'l3', 'l3']);
+    expect(sent).toEqual(['l0', 'l1', 'l2', 'l2', 'l3', 'l3']);
     const answers = [...(await world.answers()).values()];
     expect(answers.map(({ line }) => line.response?.status_code)).toEqual([200, 200, 200, 200]);
+  });
+
+  it('at a cancel closes what its time slice has left in the queue', async () => {
+    const gateway = await openWith(4, 4);
+    const endMs = Date.now() + 300;
+    const running = world.run({ boxMs: 300 });
+    await isFull(gateway, 4);
+    await dispatchFirst(gateway);
+    gateway.finish('l0');
+    await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+    world.lease.tell({ stopCause: 'cancelled' });
+    await until(() => gateway.open().length === 0, 3_000, 'closed connections', 2);
+    expect(await running).toMatchObject({ next: 1, answered: 1, stopCause: 'cancelled' });
+  });
+
+  it('gives a request that is dispatched after its time slice all of its time', async () => {
+    const gateway = await openWith(2, 2, { request_timeout: '2s' });
+    const endMs = Date.now() + 1_200;
+    const running = world.run({ boxMs: 1_200 });
+    await isFull(gateway, 2);
+    const sentMs = Date.now();
+    await dispatchFirst(gateway);
+    gateway.finish('l0');
+    await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+    gateway.dispatch('l1');
+    await until(() => Date.now() > sentMs + 2_500, 5_000, 'the end of its time since it was sent');
+    gateway.finish('l1');
+    expect(await running).toMatchObject({ next: 2, answered: 2, failed: 0 });
   });
 });
 
@@ -172,8 +205,8 @@ describe('a chunk whose requests are all held', () => {
         }
         return isOver;
       },
-      5_000,
-      'the end of the chunk',
+      10_000,
+      'the end of the chunk, which gives its held requests 5 s',
       10,
     );
     expect(await running).toMatchObject({ left: 'box', answered: 8 });
