@@ -220,6 +220,8 @@ export interface ExecuteChunkInput {
   readonly mayWait?: boolean;
   /** For a chunk that may wait, whose attempts are unlimited: how many workers may die at it. */
   readonly maxDeaths?: number;
+  /** Nothing of the batch is left to hand out, so the chunk that is done last in its process may end the batch. */
+  readonly isLast?: boolean;
 }
 
 /** Progress and observations of an attempt; small, because it goes into the history. */
@@ -239,6 +241,8 @@ export interface ExecuteChunkResult {
   readonly left: ExitReason;
   /** The batch's stop cause, if the attempt saw one. */
   readonly stopCause: StopCause | null;
+  /** The end that is in the row; missing if the batch has not ended. */
+  readonly ended?: FinalizeResult;
 }
 
 /** Input of a finalization. */
@@ -249,6 +253,8 @@ export interface FinalizeInput {
   readonly cause: StopCause | null;
   /** How long workers may try to make the files of a batch that must end, ms; without it, no limit. */
   readonly windowMs?: number;
+  /** The limit applies although the batch need not end: somebody else tries again. */
+  readonly isBounded?: boolean;
   /** The row shall say `finalizing` from the start. */
   readonly announces?: boolean;
 }

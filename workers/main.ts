@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createLastChunk } from '../activities/finalize/last-chunk';
 import { createRunSmallBatch } from '../activities/small/run-small-batch';
 import { countReloads } from '../client/count-reloads';
 import { loadDataConverter } from '../client/data-converter';
@@ -200,7 +201,12 @@ function observedActivities(resources: WorkerResources, metrics: WorkerMetrics):
   const measured = measureJobs(createActivities(resources), { ...resources, metrics });
   const steps = traceActivities(measured, resources.traces);
   const { logger, drain } = resources;
-  return { ...steps, runSmallBatch: createRunSmallBatch({ steps, logger, drain }) };
+  const parts = { steps, logger, drain };
+  return {
+    ...steps,
+    executeChunk: createLastChunk(parts),
+    runSmallBatch: createRunSmallBatch(parts),
+  };
 }
 
 function seriesLimits({ metrics, model_gateways: gateways = {} }: Config): SeriesLimits {

@@ -38,6 +38,12 @@ import { untilStopped } from './until-stopped';
 /** How long ingestion may go on under a stop: enough for a file of a few thousand lines. */
 const STOPPED_INGESTION_MS = 5_000;
 
+/** Patch id of workflows whose last chunk may end the batch. */
+const LAST_ENDS = 'last-chunk-ends-batch';
+
+/** With more lines, the turns that the last chunk saves do not matter. */
+const MOST_LINES_AT_ONCE = 50_000;
+
 /** Patch id of workflows that look up models without a route again before their lines are given up. */
 const DECIDES_LATER = 'unrouted-decided-last';
 
@@ -73,6 +79,8 @@ class BatchRun {
   #isUnaccounted = false;
   /** The row, if ingestion has written `in_progress` into it. */
   #row: RowState | null = null;
+  /** Set if the last chunk has ended the batch. */
+  #ended: FinalizeResult | null = null;
   /** The projection of `in_progress` into the row, if ingestion has not. */
   #inProgress: Promise<void> | null = null;
 
@@ -173,6 +181,7 @@ class BatchRun {
     this.#announceInProgress(plan);
     for (let isSettled = opened.settled === true || opened.answered === true; ; isSettled = false) {
       if (!isSettled) await this.#runLanes(opened, lanes);
+      if (this.#ended !== null) return this.#ended;
       await this.#inProgress;
       if (this.#stop.requested) return null;
       if (lanes.handingOver()) return handOver(this.#input.batchId, plan, this.#models);
@@ -207,6 +216,8 @@ class BatchRun {
       waitsAtServer,
       routesAreFresh: this.#input.resume === undefined,
       decidesLater: hasUndecided && patched(DECIDES_LATER),
+      isAllHandedOut: () => this.#isAllHandedOut(plan),
+      onEnded: (end) => (this.#ended = end),
       handingOver: () => shouldHandOver(opened.settings, this.#models),
       onRouted: () => this.#display.showModels(this.#routedModels),
       onChange: () => this.#display.refresh(),
@@ -214,6 +225,14 @@ class BatchRun {
     this.#models = plan.models.map((model) => runOf(model, lanes));
     this.#display.show(plan, this.#models);
     return lanes;
+  }
+
+  /** Only if the row says `in_progress`, and the result files are made in a moment. */
+  #isAllHandedOut({ lineCount }: BatchResume): boolean {
+    const isHandedOut = ({ plan, isUndecided, progress }: ModelRun): boolean =>
+      plan.delegate === undefined && !isUndecided && progress.open.isEmpty;
+    const mayEnd = this.#row !== null && lineCount <= MOST_LINES_AT_ONCE;
+    return mayEnd && this.#models.every(isHandedOut) && patched(LAST_ENDS);
   }
 
   /** Not awaited: the first request must not wait for the row. */

@@ -17,6 +17,8 @@ export interface ChunkOrder {
   readonly mayBePoison?: boolean;
   /** Set if the chunk may wait at the server: how many workers may die at it. */
   readonly maxCrashes?: number | undefined;
+  /** The chunk that is done last in its process may end the batch. */
+  readonly isLast?: boolean;
 }
 
 /** The activity input of a chunk. Optional fields are left out if they have their default. */
@@ -46,5 +48,6 @@ export function chunkInput(
     ...(waitsAtServer ? { reroutes: true } : {}),
     ...(maxCrashes === undefined ? {} : { mayWait: true, maxDeaths: maxCrashes }),
     ...(opened.passesHeaders === true ? { passesHeaders: true } : {}),
+    ...(order.isLast === true ? { isLast: true } : {}),
   };
 }

@@ -1,5 +1,5 @@
 import { condition } from '@temporalio/workflow';
-import type { OpenedBatch } from '../activities/contract';
+import type { FinalizeResult, OpenedBatch } from '../activities/contract';
 import type { StopControl } from './stop';
 
 /** What all models of a batch share while they execute. */
@@ -19,6 +19,10 @@ export interface LaneContext {
   readonly routesAreFresh: boolean;
   /** Models without a route are looked up again before their lines are given up. */
   readonly decidesLater: boolean;
+  /** Whether nothing is left to hand out once this chunk is, so that its worker may end the batch. */
+  isAllHandedOut(): boolean;
+  /** Called if a chunk has ended the batch. */
+  onEnded(end: FinalizeResult): void;
   /** True once the history is long enough for a new run: lanes take no further chunk. */
   handingOver(): boolean;
   /** Called when a model without a route has got one. */

@@ -130,6 +130,7 @@ export class ModelChunks {
       priority: this.#priorityOf(range),
       openInModel: progress.unsettled,
       maxCrashes: mayWait ? attempts : undefined,
+      isLast: context.isAllHandedOut(),
     });
     return execute(input);
   }
@@ -157,6 +158,7 @@ export class ModelChunks {
     this.progress.settle(range, result);
     this.progress.learn(result);
     if (stopCause !== null) context.stop.request(stopCause);
+    if (result.ended !== undefined) context.onEnded(result.ended);
   }
 
   /** True if the chunk never began, because no worker took it from its queue. */

@@ -77,9 +77,10 @@ async function findBatch(
   return batch;
 }
 
-function openWindow({ windowMs, cause }: FinalizeInput): FinalizeWindow {
+function openWindow({ windowMs, cause, isBounded }: FinalizeInput): FinalizeWindow {
   const earlier: unknown = Context.current().info.heartbeatDetails;
-  return new FinalizeWindow({ windowMs: windowMs ?? null, earlier, isCounted: cause !== null });
+  const isCounted = cause !== null || isBounded === true;
+  return new FinalizeWindow({ windowMs: windowMs ?? null, earlier, isCounted });
 }
 
 async function finalizeBatch(

@@ -233,6 +233,12 @@ export class FakeBatch {
     return { ...chunk, ended: await this.#finalize({ nonce, cause: null }) };
   }
 
+  /** The end that the last chunk has written. */
+  endOfLastChunk(): Promise<FinalizeResult> {
+    this.#move('finalizing');
+    return this.#finalize({ nonce: 'n0', cause: null });
+  }
+
   async #execute(input: ExecuteChunkInput) {
     this.chunks.push(input);
     const special = (await this.options.onChunk?.(input, this)) ?? {};

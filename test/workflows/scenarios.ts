@@ -9,6 +9,7 @@ import { FakeDelegation } from './fake-delegation';
 import { crash, FakeBatch, systemFailure, untilCancelled, waitOrDie } from './fake-batch';
 import { ANNOUNCED_SCENARIOS } from './announced-scenarios';
 import { expiredWhilePausing } from './pausing-lanes';
+import { LAST_SCENARIOS } from './last-scenarios';
 import { SMALL_SCENARIOS } from './small-scenarios';
 
 export interface Scenario {
@@ -383,4 +384,5 @@ export const SCENARIOS: Readonly<Record<string, () => Scenario>> = {
   },
   ...SMALL_SCENARIOS,
   ...ANNOUNCED_SCENARIOS,
+  ...LAST_SCENARIOS,
 };

@@ -1,0 +1,92 @@
+import { EXIT_REASON } from '../../core/chunks/exit-reason';
+import type { Logger } from '../../platform/logger';
+import type {
+  BatchActivities,
+  ExecuteChunkInput,
+  ExecuteChunkResult,
+  FinalizeResult,
+} from '../contract';
+
+/** What the activity needs. */
+export interface LastChunkDeps {
+  readonly steps: Pick<BatchActivities, 'executeChunk' | 'finalize'>;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Aborts when the process shuts down. */
+  readonly drain: AbortSignal;
+}
+
+/** How long a chunk may make result files. Its attempt has a minute for what comes after its requests. */
+const MAX_END_MS = 20_000;
+/**
+ * A batch so close to its deadline is ended by its workflow, which holds the deadline while files are made. Here the
+ * workflow does not know yet that every line is settled.
+ */
+const NEAR_DEADLINE_MS = 60_000;
+
+/** The chunks of one batch that are at work in this process. */
+interface AtWork {
+  chunks: number;
+  /** Whether nothing is left to hand out: one was marked, and all that have returned since then were done. */
+  isAllHandedOut: boolean;
+}
+
+/**
+ * Chunks of which the last one of its batch also makes the result files and writes the end: the workflow and the server
+ * would need two more turns for it (docs/design/execution.md#the-last-chunk). Whether other processes are done as well
+ * is for finalization to find out: it needs a seal for every line. If there is none, or anything else goes wrong, the
+ * result says nothing of an end, and the workflow schedules finalization as ever.
+ */
+export function createLastChunk({
+  steps,
+  logger,
+  drain,
+}: LastChunkDeps): BatchActivities['executeChunk'] {
+  const batches = new Map<string, AtWork>();
+  return async (input) => {
+    const atWork = begin(batches, input);
+    const result = await steps.executeChunk(input).catch((error: unknown) => {
+      leave(batches, input, atWork, null);
+      throw error;
+    });
+    leave(batches, input, atWork, result);
+    const isLast = atWork.chunks === 0 && atWork.isAllHandedOut;
+    if (!isLast || drain.aborted || Date.now() > input.deadlineMs - NEAR_DEADLINE_MS) return result;
+    const ended = await tryToEnd(steps, logger, input);
+    return ended?.kind === 'done' ? { ...result, ended } : result;
+  };
+}
+
+function begin(batches: Map<string, AtWork>, { batchId, isLast }: ExecuteChunkInput): AtWork {
+  const atWork = batches.get(batchId) ?? { chunks: 0, isAllHandedOut: false };
+  batches.set(batchId, atWork);
+  atWork.chunks++;
+  if (isLast === true) atWork.isAllHandedOut = true;
+  return atWork;
+}
+
+function leave(
+  batches: Map<string, AtWork>,
+  { batchId, to }: ExecuteChunkInput,
+  atWork: AtWork,
+  result: ExecuteChunkResult | null,
+): void {
+  const isDone = result?.left === EXIT_REASON.done && result.next === to;
+  if (!isDone || result.stopCause !== null) atWork.isAllHandedOut = false;
+  if (--atWork.chunks === 0) batches.delete(batchId);
+}
+
+/** Never rejects. */
+async function tryToEnd(
+  { finalize }: LastChunkDeps['steps'],
+  logger: LastChunkDeps['logger'],
+  { batchId, planNonce }: ExecuteChunkInput,
+): Promise<FinalizeResult | null> {
+  const limits = { windowMs: MAX_END_MS, isBounded: true };
+  return finalize({ batchId, nonce: planNonce, cause: null, ...limits }).catch((error: unknown) => {
+    logger.warn(
+      { err: error, batchId },
+      'the last chunk leaves the end of its batch to the workflow',
+    );
+    return null;
+  });
+}
