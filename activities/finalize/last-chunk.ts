@@ -32,7 +32,7 @@ interface AtWork {
 
 /**
  * Chunks of which the last one of its batch also makes the result files and writes the end: the workflow and the server
- * would need two more turns for it (docs/design/execution.md#the-last-chunk). Whether other processes are done as well
+ * would need two more turns for it (docs/design/batch-path.md#the-last-chunk). Whether other processes are done as well
  * is for finalization to find out: it needs a seal for every line. If there is none, or anything else goes wrong, the
  * result says nothing of an end, and the workflow schedules finalization as ever.
  */
