@@ -6,6 +6,7 @@ import type {
   ExecuteChunkResult,
   FinalizeResult,
 } from '../contract';
+import { endEarly } from './end-early';
 
 /** What the activity needs. */
 export interface LastChunkDeps {
@@ -17,11 +18,6 @@ export interface LastChunkDeps {
 
 /** How long a chunk may make result files. Its attempt has a minute for what comes after its requests. */
 const MAX_END_MS = 20_000;
-/**
- * A batch so close to its deadline is ended by its workflow, which holds the deadline while files are made. Here the
- * workflow does not know yet that every line is settled.
- */
-const NEAR_DEADLINE_MS = 60_000;
 
 /** The chunks of one batch that are at work in this process. */
 interface AtWork {
@@ -36,24 +32,31 @@ interface AtWork {
  * is for finalization to find out: it needs a seal for every line. If there is none, or anything else goes wrong, the
  * result says nothing of an end, and the workflow schedules finalization as ever.
  */
-export function createLastChunk({
-  steps,
-  logger,
-  drain,
-}: LastChunkDeps): BatchActivities['executeChunk'] {
+export function createLastChunk(deps: LastChunkDeps): BatchActivities['executeChunk'] {
   const batches = new Map<string, AtWork>();
   return async (input) => {
     const atWork = begin(batches, input);
-    const result = await steps.executeChunk(input).catch((error: unknown) => {
-      leave(batches, input, atWork, null);
-      throw error;
-    });
-    leave(batches, input, atWork, result);
+    let result: ExecuteChunkResult | null = null;
+    try {
+      result = await deps.steps.executeChunk(input);
+    } finally {
+      leave(batches, input, atWork, result);
+    }
     const isLast = atWork.chunks === 0 && atWork.isAllHandedOut;
-    if (!isLast || drain.aborted || Date.now() > input.deadlineMs - NEAR_DEADLINE_MS) return result;
-    const ended = await tryToEnd(steps, logger, input);
-    return ended?.kind === 'done' ? { ...result, ended } : result;
+    const ended = isLast && !deps.drain.aborted ? await endAfter(deps, input) : null;
+    return ended === null ? result : { ...result, ended };
   };
+}
+
+function endAfter(
+  deps: LastChunkDeps,
+  { batchId, planNonce, deadlineMs }: ExecuteChunkInput,
+): Promise<FinalizeResult | null> {
+  const limits = { windowMs: MAX_END_MS, isBounded: true };
+  return endEarly(deps, deadlineMs, {
+    input: { batchId, nonce: planNonce, cause: null, ...limits },
+    failure: 'the last chunk leaves the end of its batch to the workflow',
+  });
 }
 
 function begin(batches: Map<string, AtWork>, { batchId, isLast }: ExecuteChunkInput): AtWork {
@@ -73,20 +76,4 @@ function leave(
   const isDone = result?.left === EXIT_REASON.done && result.next === to;
   if (!isDone || result.stopCause !== null) atWork.isAllHandedOut = false;
   if (--atWork.chunks === 0) batches.delete(batchId);
-}
-
-/** Never rejects. */
-async function tryToEnd(
-  { finalize }: LastChunkDeps['steps'],
-  logger: LastChunkDeps['logger'],
-  { batchId, planNonce }: ExecuteChunkInput,
-): Promise<FinalizeResult | null> {
-  const limits = { windowMs: MAX_END_MS, isBounded: true };
-  return finalize({ batchId, nonce: planNonce, cause: null, ...limits }).catch((error: unknown) => {
-    logger.warn(
-      { err: error, batchId },
-      'the last chunk leaves the end of its batch to the workflow',
-    );
-    return null;
-  });
 }

@@ -12,6 +12,7 @@ import type {
   SmallBatchInput,
   SmallBatchResult,
 } from '../contract';
+import { endEarly } from '../finalize/end-early';
 
 /** What the activity needs. */
 export interface SmallBatchDeps {
@@ -24,11 +25,8 @@ export interface SmallBatchDeps {
 
 /** As many lines as the first chunk of any model has. */
 const MAX_LINES = 64;
-/**
- * A batch so close to its deadline is ended by its workflow, which holds the deadline while files are made. Here the
- * workflow does not know when every line is settled.
- */
-const NEAR_DEADLINE_MS = 60_000;
+/** What is logged if something goes wrong. */
+const GIVEN_UP = 'a small batch goes on step by step';
 
 type Planned = PlannedOrInvalid & { readonly kind: 'planned' };
 
@@ -103,24 +101,19 @@ function chunkInput(
   return { ...batch, planNonce: nonce, model, safe, ...range, ...rest };
 }
 
-/** Writes the files and the end. Null if that fails, or is the business of the workflow. Never rejects. */
-async function tryToEnd(
+function tryToEnd(
   deps: SmallBatchDeps,
-  input: SmallBatchInput,
+  { batchId, deadlineMs }: SmallBatchInput,
   nonce: string | null,
 ): Promise<FinalizeResult | null> {
-  const { batchId, deadlineMs } = input;
-  if (Date.now() > deadlineMs - NEAR_DEADLINE_MS) return null;
-  return deps.steps
-    .finalize({ batchId, nonce, cause: null })
-    .catch((error: unknown) => givenUp(deps, input, error));
+  return endEarly(deps, deadlineMs, { input: { batchId, nonce, cause: null }, failure: GIVEN_UP });
 }
 
 function withEnd(done: SmallBatchResult, ended: FinalizeResult | null): SmallBatchResult {
-  return ended?.kind === 'done' ? { ...done, ended } : done;
+  return ended === null ? done : { ...done, ended };
 }
 
 function givenUp({ logger }: SmallBatchDeps, { batchId }: SmallBatchInput, error: unknown): null {
-  logger.warn({ err: error, batchId }, 'a small batch goes on step by step');
+  logger.warn({ err: error, batchId }, GIVEN_UP);
   return null;
 }

@@ -1,6 +1,6 @@
 import { TEMPORAL_START_MS } from '../support/temporal';
 import { FakeBatch } from './fake-batch';
-import { type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
+import { activitiesIn, type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
 import { SCENARIOS, type Scenario } from './scenarios';
 
 let player: ScenarioPlayer;
@@ -13,13 +13,7 @@ afterAll(() => player?.close(), 30_000);
 async function play(scenario: Scenario | undefined) {
   if (scenario === undefined) throw new Error('there is no such scenario');
   const played = await player.play(scenario);
-  const events = played.histories.flatMap((history) => history.events ?? []);
-  const scheduled = events.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []);
-  return {
-    ...played,
-    batch: scenario.batch,
-    activities: scheduled.map(({ activityType }) => activityType?.name),
-  };
+  return { ...played, batch: scenario.batch, activities: activitiesIn(played.histories) };
 }
 
 describe('the last chunk', () => {

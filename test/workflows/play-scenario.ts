@@ -194,3 +194,10 @@ export async function historiesOf(
   }
   return histories;
 }
+
+/** Names of the activities that a workflow has scheduled, local ones aside, in order. */
+export function activitiesIn(histories: readonly History[]): (string | null | undefined)[] {
+  const events = histories.flatMap((history) => history.events ?? []);
+  const scheduled = events.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []);
+  return scheduled.map(({ activityType }) => activityType?.name);
+}

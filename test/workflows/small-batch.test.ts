@@ -1,6 +1,11 @@
 import { TEMPORAL_START_MS } from '../support/temporal';
 import type { FakeBatch } from './fake-batch';
-import { type PlayedScenario, type ScenarioPlayer, startScenarioPlayer } from './play-scenario';
+import {
+  activitiesIn,
+  type PlayedScenario,
+  type ScenarioPlayer,
+  startScenarioPlayer,
+} from './play-scenario';
 import { SCENARIOS } from './scenarios';
 
 let player: ScenarioPlayer;
@@ -23,7 +28,6 @@ async function run(name: string): Promise<Played> {
   if (scenario === undefined) throw new Error(`no scenario ${name}`);
   const played = await player.play(scenario);
   const events = played.histories.flatMap((history) => history.events ?? []);
-  const scheduled = events.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []);
   const upserts = events.flatMap(
     (event) => event.upsertWorkflowSearchAttributesEventAttributes ?? [],
   );
@@ -33,7 +37,7 @@ async function run(name: string): Promise<Played> {
   return {
     ...played,
     batch: scenario.batch,
-    activities: scheduled.map(({ activityType }) => activityType?.name),
+    activities: activitiesIn(played.histories),
     phases: values.map(({ data }) => JSON.parse(Buffer.from(data ?? []).toString()) as string),
   };
 }

@@ -67,6 +67,17 @@ async function dispatchFirst(gateway: ReturnType<typeof holdingGateway>) {
   await until(() => backend.reportsDispatch, 5_000, 'the report', 5);
 }
 
+/** Answers one of `count` open lines, and waits until the time slice has ended while the others are held. */
+async function outlastSlice(
+  gateway: ReturnType<typeof holdingGateway>,
+  { count, endMs }: { count: number; endMs: number },
+) {
+  await isFull(gateway, count);
+  await dispatchFirst(gateway);
+  gateway.finish('l0');
+  await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+}
+
 describe('a chunk that leaves', () => {
   const stopped = { left: 'stopped', stopCause: 'cancelled' } as const;
   it.each<[string, Partial<ExecuteChunkResult>, (env: MockActivityEnvironment) => void]>([
@@ -98,10 +109,7 @@ describe('a chunk that leaves', () => {
     const gateway = await openWith(4, 4);
     const endMs = Date.now() + 500;
     const running = world.run({ boxMs: 500 });
-    await isFull(gateway, 4);
-    await dispatchFirst(gateway);
-    gateway.finish('l0');
-    await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+    await outlastSlice(gateway, { count: 4, endMs });
     gateway.dispatch('l1');
     gateway.finish('l1');
     await until(() => gateway.open().length === 0, 10_000, 'closed connections', 5);
@@ -121,10 +129,7 @@ describe('a chunk that leaves', () => {
     const gateway = await openWith(4, 4);
     const endMs = Date.now() + 300;
     const running = world.run({ boxMs: 300 });
-    await isFull(gateway, 4);
-    await dispatchFirst(gateway);
-    gateway.finish('l0');
-    await until(() => Date.now() > endMs + 200, 5_000, 'the end of the time slice');
+    await outlastSlice(gateway, { count: 4, endMs });
     world.lease.tell({ stopCause: 'cancelled' });
     await until(() => gateway.open().length === 0, 3_000, 'closed connections', 2);
     expect(await running).toMatchObject({ next: 1, answered: 1, stopCause: 'cancelled' });
