@@ -11,6 +11,8 @@ export interface Backend {
    * none. That may be before it returns, for example if the backend is closing. It never throws.
    */
   send(request: BackendRequest): SentRequest;
+  /** Opens connections, because so many requests will follow soon. They report what goes wrong. Never throws. */
+  prepare(requests: number): void;
   /** Whether the gateway reports dispatches, so that requests without a report are held in its queue. */
   readonly reportsDispatch: boolean;
   /** Waits for requests in flight, then closes all connections. */

@@ -76,6 +76,11 @@ export class GatewayConnections {
     this.#formsPool().dispatch({ path, method, headers, body: content }, attempt);
   }
 
+  /** Opens connections for requests with bodies in memory; undici opens its own when there are requests. */
+  prepare(count: number): void {
+    if (!this.isClosing) this.#pool?.prepare(count);
+  }
+
   /** An attempt has ended. */
   onEnded(): void {
     if (--this.#inFlight === 0) this.#onIdle?.();

@@ -44,6 +44,7 @@ export function createHttpBackend(gateway: GatewayConfig, options: HttpBackendOp
     get reportsDispatch() {
       return reports.areSent;
     },
+    prepare: (requests) => connections.prepare(requests),
     close: () => connections.close(),
   };
 }

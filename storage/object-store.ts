@@ -114,5 +114,7 @@ export interface ObjectReader {
    * the caller must use `read`.
    */
   readNow?(position: number, length: number, into?: Buffer): Buffer | null;
+  /** Gets bytes from `position` on into memory, for reads that will follow there. */
+  readAhead?(position: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -106,6 +106,7 @@ export async function openResources(
     ...openTenantDeps(config, pool),
     delegation: delegationOver(pool, { providers, metrics, dispatcher: measured.dispatcher }),
     client,
+    sharesPermits: context.permits !== undefined,
     showsProviders: createAttributeCheck(client, 'BatchProviders'),
     maintenance: {
       sweepRows: createSweepRows(pool),

@@ -2,7 +2,7 @@ import { inputFilesKey } from '../../core/names/object-names';
 import { parseInputFiles, type InputFiles } from '../../core/plan/input-files';
 import type { ObjectStore } from '../../storage/object-store';
 import type { Chunk } from './chunk';
-import { missingAs } from './open-run';
+import { missingAs } from './missing-as';
 
 /** The files of a batch, while a chunk uses them. */
 export interface OpenBatchFiles {

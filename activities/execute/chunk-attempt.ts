@@ -2,8 +2,6 @@ import { Context } from '@temporalio/activity';
 import { failureText } from '../../core/batch/temporal-bounds';
 import type { ExitReason } from '../../core/chunks/exit-reason';
 import { EXIT_REASON } from '../../core/chunks/exit-reason';
-import { runsKey } from '../../core/names/object-names';
-import { decodeRuns, runsBytes } from '../../core/plan/runs';
 import type { JournalWriter } from '../../storage/journal/journal-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
 import type { ExecuteChunkResult } from '../contract';
@@ -11,9 +9,10 @@ import { cancelReasonOf } from './cancel-reason';
 import type { Chunk } from './chunk';
 import { ChunkLedger } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';
+import { EarlyReads } from './early-reads';
 import type { LineRun } from './line-run';
 import type { OpenRun, RunContext } from './open-run';
-import { readPlan } from './read-plan';
+import type { Opened } from './opening-order';
 import { retryStep } from './retry-step';
 import type { AttemptNote } from './worker-crashes';
 
@@ -22,14 +21,10 @@ export interface ChunkAttemptOptions {
   readonly deps: ExecuteDeps;
   /** Earlier attempts of the chunk whose worker died. */
   readonly crashes: number;
+  /** Waits until the attempt may open. What it returns is called when the attempt sends, or has ended. */
+  enter?(chunk: Chunk, signal: AbortSignal): Promise<Opened>;
   /** Opens the run that settles the open lines. */
   openRun(context: RunContext): Promise<OpenRun>;
-}
-
-/** What the plan says of a chunk: its entries, and their runs if it has any. */
-interface PlanParts {
-  readonly entries: Buffer;
-  readonly runs: Uint8Array | null;
 }
 
 /**
@@ -80,22 +75,31 @@ export class ChunkAttempt {
   }
 
   async run(): Promise<ExecuteChunkResult> {
+    const { enter, deps } = this.#o;
+    const opened = (await enter?.(this.#chunk, this.#signal)) ?? (() => undefined);
+    const reads = new EarlyReads(deps.store, this.#chunk);
+    try {
+      return await this.#work(reads, opened);
+    } finally {
+      opened();
+      reads.closeUnused();
+    }
+  }
+
+  async #work(reads: EarlyReads, opened: Opened): Promise<ExecuteChunkResult> {
     const { batchId, safeModel, from, to } = this.#chunk;
     const { progress, journal } = this.#o.deps;
     const beat = (): void => this.#context.heartbeat(this.heartbeatDetails);
-    const plan = this.#readPlan();
-    // Read again if it fails, and not needed if the lease does.
-    plan.catch(() => undefined);
     const lease = await progress.begin({ batchId, safeModel, from, to }, this.#signal, beat);
     const writer = journal.openWriter({ batchId, safeModel }, { from, to });
     this.#writer = writer;
     try {
-      const ledger = await this.#readJournal(plan);
+      const ledger = await this.#readJournal(reads);
       this.#ledger = ledger;
       lease.trackCounts(ledger);
       const exitReason = ledger.allAnswered
         ? EXIT_REASON.done
-        : await this.#settleOpen({ ledger, lease, writer });
+        : await this.#settleOpen({ ledger, lease, writer, reads }, opened);
       // This also holds after a cancel: answers that arrived within the grace must become durable.
       await writer.flush();
       if (mayHoldRange(exitReason)) await this.#seal(ledger, writer);
@@ -115,23 +119,11 @@ export class ChunkAttempt {
     return this.#trouble ?? this.#run?.waitsFor ?? null;
   }
 
-  /** It never changes, so it is read before the chunk has its row. */
-  async #readPlan(): Promise<PlanParts> {
-    const [entries, runs] = await Promise.all([
-      readPlan(this.#o.deps.store, this.#chunk, this.#chunk),
-      this.#readRuns(),
-    ]);
-    return { entries, runs };
-  }
-
-  #readJournal(early: Promise<PlanParts>): Promise<ChunkLedger> {
+  #readJournal(reads: EarlyReads): Promise<ChunkLedger> {
     const { journal } = this.#o.deps;
     const { batchId, safeModel, from, to } = this.#chunk;
-    let plan: Promise<PlanParts> | null = early;
     return this.#retry('reading plan and journal', async () => {
-      const reading = plan ?? this.#readPlan();
-      plan = null;
-      const { entries, runs } = await reading;
+      const { entries, runs } = await reads.takePlan();
       const ledger = new ChunkLedger({ from, to }, entries, runs);
       const frames = journal.scan({ batchId, safeModel }, { from, to });
       for await (const ref of frames) ledger.addFrame(ref);
@@ -139,21 +131,10 @@ export class ChunkAttempt {
     });
   }
 
-  /**
-   * Null if the plan has no runs object, or if it cannot be read: it only improves the order of sending.
-   * Never rejects.
-   */
-  async #readRuns(): Promise<Uint8Array | null> {
-    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
-    const key = runsKey(batchId, planNonce, safeModel);
-    try {
-      return decodeRuns(await this.#o.deps.store.read(key, runsBytes({ from, to })), { from, to });
-    } catch {
-      return null;
-    }
-  }
-
-  async #settleOpen(parts: Pick<RunContext, 'ledger' | 'lease' | 'writer'>): Promise<ExitReason> {
+  async #settleOpen(
+    parts: Pick<RunContext, 'ledger' | 'lease' | 'writer' | 'reads'>,
+    opened: Opened,
+  ): Promise<ExitReason> {
     const { run, close } = await this.#o.openRun({
       ...parts,
       chunk: this.#chunk,
@@ -166,7 +147,9 @@ export class ChunkAttempt {
     if (this.#signal.aborted) onCancel();
     this.#signal.addEventListener('abort', onCancel);
     try {
-      return await run.run();
+      const running = run.run();
+      opened();
+      return await running;
     } finally {
       this.#signal.removeEventListener('abort', onCancel);
       await close();

@@ -26,7 +26,7 @@ export async function openSources(
   const open = () => batchFiles.open(chunk);
   const named = namesAudio ? await retry('reading the list of files', open) : null;
   try {
-    const input = await openInput(deps.store, context);
+    const input = await openInput(context);
     const close = async (): Promise<void> => {
       named?.close();
       await input.close();

@@ -19,7 +19,7 @@ export function endLines(
   codeOf: (position: number) => LineErrorCode,
 ): Promise<ExecuteChunkResult> {
   const openRun = async (context: RunContext): Promise<OpenRun> => {
-    const reader = await openInput(deps.store, context);
+    const reader = await openInput(context);
     const kept = new KeptAnswers(deps.store);
     const run = new EndLinesRun({ ...context, input: reader, kept, codeOf });
     return { run, close: () => kept.close().finally(() => reader.close()) };

@@ -13,6 +13,7 @@ import { EmptyQueueLog } from './empty-queue-log';
 import { ExclusiveGate } from './exclusive-gate';
 import { LoopSlices } from './loop-slices';
 import type { RunContext } from './open-run';
+import { OpeningOrder } from './opening-order';
 import type { SharedState } from './open-send-run';
 import { openSendRun } from './open-send-run';
 import { ReadBlocks } from './read-blocks';
@@ -35,6 +36,7 @@ export function createExecuteChunk(
     emptyQueues: new EmptyQueueLog(deps.dispatcher, deps.logger),
     batchFiles: new BatchFiles(deps.store),
   };
+  const order = new OpeningOrder();
   return async (input) => {
     const { info } = Context.current();
     const chunk = chunkOf(input);
@@ -44,7 +46,9 @@ export function createExecuteChunk(
     const deferral = deps.drain.aborted ? null : checkAdmission(chunk, admission);
     if (deferral !== null) return deferredResult(chunk, deferral, deps.worker);
     const sized = info.attempt > 1 ? withShortSlice(chunk) : chunk;
-    return observed(chunk, deps.observer, () => runAttempt(sized, { deps, shared, crashes }));
+    return observed(chunk, deps.observer, () =>
+      runAttempt(sized, { deps, shared, order, crashes }),
+    );
   };
 }
 
@@ -68,13 +72,21 @@ async function observed(
   }
 }
 
+interface AttemptParts {
+  readonly deps: ExecuteDeps;
+  readonly shared: SharedState;
+  readonly order: OpeningOrder;
+  readonly crashes: number;
+}
+
 /** @throws a failure that lets the chunk wait at the server, if it may wait and nothing was sent */
 async function runAttempt(
   chunk: Chunk,
-  { deps, shared, crashes }: { deps: ExecuteDeps; shared: SharedState; crashes: number },
+  { deps, shared, order, crashes }: AttemptParts,
 ): Promise<ExecuteChunkResult> {
   const openRun = (context: RunContext) => openSendRun(context, deps, shared);
-  const attempt = new ChunkAttempt(chunk, { deps, crashes, openRun });
+  const enter = (entering: Chunk, signal: AbortSignal) => order.enter(entering, signal);
+  const attempt = new ChunkAttempt(chunk, { deps, crashes, enter, openRun });
   // The first heartbeat goes out before the attempt takes its row, or while it yields to a holder. If the attempt
   // comes too late, Temporal's answer cancels it (docs/design/execution.md#late-attempts).
   return withHeartbeat(

@@ -1,9 +1,9 @@
 import type { JournalWriter } from '../../storage/journal/journal-store';
-import type { ObjectReader, ObjectStore } from '../../storage/object-store';
+import type { ObjectReader } from '../../storage/object-store';
 import type { ChunkLease } from '../../storage/postgres/chunk-lease';
-import { NightshiftError, isNightshiftError } from '../../core/errors';
 import type { Chunk } from './chunk';
 import type { ChunkLedger } from './chunk-ledger';
+import type { EarlyReads } from './early-reads';
 import type { LineRun } from './line-run';
 
 /** What an attempt has opened and read before its lines are settled. */
@@ -16,6 +16,8 @@ export interface RunContext {
   readonly lease: ChunkLease;
   readonly ledger: ChunkLedger;
   readonly writer: JournalWriter;
+  /** Input and plan, read ahead. */
+  readonly reads: Pick<EarlyReads, 'takeInput'>;
   /** Repeats a step while it fails with a retryable error. */
   retry<T>(what: string, work: () => Promise<T>): Promise<T>;
 }
@@ -28,23 +30,6 @@ export interface OpenRun {
 }
 
 /** Opens the input of a chunk. @throws input_missing if the object is gone */
-export function openInput(
-  store: Pick<ObjectStore, 'open'>,
-  { chunk, retry }: RunContext,
-): Promise<ObjectReader> {
-  return retry('opening the input', () =>
-    store.open(chunk.inputKey).catch(missingAs('input_missing', 'the input object is gone')),
-  );
-}
-
-/**
- * Turns `object_missing` into the code that ends the batch: without this object the batch cannot go on
- * (docs/design/ends.md#system-failure).
- */
-export function missingAs(code: 'plan_unreadable' | 'input_missing', message: string) {
-  return (cause: unknown): never => {
-    throw isNightshiftError(cause, 'object_missing')
-      ? new NightshiftError(code, message, { cause })
-      : cause;
-  };
+export function openInput({ reads, retry }: RunContext): Promise<ObjectReader> {
+  return retry('opening the input', () => reads.takeInput());
 }

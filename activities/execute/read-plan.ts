@@ -3,7 +3,7 @@ import { planKey } from '../../core/names/object-names';
 import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { Range } from '../../core/range';
 import type { ObjectStore } from '../../storage/object-store';
-import { missingAs } from './open-run';
+import { missingAs } from './missing-as';
 
 /** A plan of a batch. */
 export interface PlanName {

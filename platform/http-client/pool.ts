@@ -28,6 +28,8 @@ export type ConnectionPool = Pick<Pool, 'dispatch' | 'destroy'>;
 export interface RequestPool {
   /** Sends a request as `attempt`, which may end before this returns. */
   dispatch(request: Http1Request, attempt: HttpAttempt): void;
+  /** Opens connections until `count` are free, because as many requests will follow soon. */
+  prepare(count: number): void;
   destroy(): Promise<void>;
 }
 

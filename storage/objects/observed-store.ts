@@ -75,14 +75,16 @@ async function* observedList<T>(
 function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectReader {
   const { size } = reader;
   const readNow = reader.readNow?.bind(reader);
+  const watched = <T>(reading: Promise<T>): Promise<T> =>
+    reading.catch((error: unknown) => {
+      if (isFault(error)) observe('retrieve', 'failed');
+      throw error;
+    });
   return {
     size,
     ...(readNow === undefined ? {} : { readNow }),
-    read: (position, length, into) =>
-      reader.read(position, length, into).catch((error: unknown) => {
-        if (isFault(error)) observe('retrieve', 'failed');
-        throw error;
-      }),
+    readAhead: (position) => watched(Promise.resolve(reader.readAhead?.(position))),
+    read: (position, length, into) => watched(reader.read(position, length, into)),
     close: () => reader.close(),
   };
 }

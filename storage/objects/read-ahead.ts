@@ -50,6 +50,12 @@ export class ReadAhead {
     return this.serve(position, target);
   }
 
+  /** Fills the window from `position` on, unless it is being filled. */
+  async fill(position: number): Promise<void> {
+    this.#loading ??= this.#begin(position);
+    await this.#loading.done;
+  }
+
   #begin(start: number) {
     const end = Math.min(start + WINDOW_BYTES, this.#size);
     const buffer = (this.#buffer ??= Buffer.allocUnsafeSlow(Math.min(WINDOW_BYTES, this.#size)));

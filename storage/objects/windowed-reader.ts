@@ -35,6 +35,7 @@ export function createWindowedReader(source: WindowedSource): ObjectReader {
       const target = targetOf(position, length, into);
       return ahead.serve(position, target) ? target : null;
     },
+    readAhead: (position) => ahead.fill(position),
     close: () => (closing ??= source.close()),
   };
 }

@@ -35,6 +35,8 @@ export class Http1Pool implements ConnectionOwner {
   readonly #opening = new Set<Connection>();
   /** How many were begun since the latest immediates of the event loop. */
   #begun = 0;
+  /** Connections that {@link prepare} has asked for and that were not begun yet. */
+  #wanted = 0;
   /** The one that became free last is the last one. */
   readonly #free: Connection[] = [];
   readonly #waiting: Waiting[] = [];
@@ -53,6 +55,13 @@ export class Http1Pool implements ConnectionOwner {
     const connection = this.#takeFree();
     if (connection !== null) this.#serve(connection);
     else this.#openMore();
+  }
+
+  /** Opens connections until `count` are free, as far as the limit allows. It stops at the first that cannot be opened. */
+  prepare(count: number): void {
+    if (this.#isDestroyed) return;
+    this.#wanted = Math.max(0, count - this.#free.length - this.#opening.size);
+    this.#openMore();
   }
 
   /** Closes all connections. Requests in flight get no further call, and those that wait fail. */
@@ -75,7 +84,10 @@ export class Http1Pool implements ConnectionOwner {
     this.#opening.delete(connection);
     const at = this.#free.indexOf(connection);
     if (at !== -1) this.#free.splice(at, 1);
-    if (notOpened !== null) this.#nextWaiting()?.attempt.onError(notOpened);
+    if (notOpened !== null) {
+      this.#wanted = 0;
+      this.#nextWaiting()?.attempt.onError(notOpened);
+    }
     this.#openMore();
   }
 
@@ -109,10 +121,11 @@ export class Http1Pool implements ConnectionOwner {
     return null;
   }
 
-  /** A connection for each request that waits, as far as the limits allow. The rest follows in the next turns. */
+  /** A connection for each request that waits, and those that are wanted, as far as the limits allow. The rest follows in the next turns. */
   #openMore(): void {
     while (this.#needsMore && this.#begun < BEGUN_PER_TURN) {
       if (this.#begun++ === 0) setImmediate(() => this.#onTurn());
+      this.#wanted = Math.max(0, this.#wanted - 1);
       const connection = new Connection({ ...this.#o, owner: this });
       this.#all.add(connection);
       this.#opening.add(connection);
@@ -120,11 +133,8 @@ export class Http1Pool implements ConnectionOwner {
   }
 
   get #needsMore(): boolean {
-    return (
-      !this.#isDestroyed &&
-      this.#opening.size < this.#waiting.length &&
-      this.#all.size < this.#o.connections
-    );
+    const isNeeded = this.#wanted > 0 || this.#opening.size < this.#waiting.length;
+    return isNeeded && !this.#isDestroyed && this.#all.size < this.#o.connections;
   }
 
   #onTurn(): void {

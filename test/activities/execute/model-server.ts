@@ -32,13 +32,14 @@ export interface Gate {
   dropped(): string[];
 }
 
-export function gate(): Gate {
+/** @param reply what it answers when it is open */
+export function gate(reply = ok): Gate {
   const held = new Map<string, (answer: Answer) => void>();
   const dropped: string[] = [];
   let isOpen = false;
   return {
     answer: (request, response, socket) => {
-      if (isOpen) return ok(request, response, socket);
+      if (isOpen) return reply(request, response, socket);
       const name = nameOf(request);
       held.set(name, (answer) => answer(request, response, socket));
       response.once('close', () => {
@@ -47,7 +48,7 @@ export function gate(): Gate {
     },
     open: () => {
       isOpen = true;
-      for (const release of take(held, [...held.keys()])) release(ok);
+      for (const release of take(held, [...held.keys()])) release(reply);
     },
     release: (name, answer = ok) => {
       const [release] = take(held, [name]);

@@ -1,8 +1,10 @@
 import type { AcquireRequest } from '../../../inference/dispatcher';
+import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import type { Answer } from '../../inference/local-server';
+import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { BATCH_ID, chunkWorld } from './chunk-world';
-import { nameOf, ok } from './model-server';
+import { gate, nameOf, ok } from './model-server';
 
 const LINES = 200;
 /** Tokens of output of the two tenants. The first one has the first half of the lines. */
@@ -25,12 +27,16 @@ it.each([
   ['3 to 1', { large: 3 }, 0.75],
 ])('gives tenants tokens by their weights, %s, while both wait', async (_what, tenants, part) => {
   const settings = { concurrency: { per_model: 4 }, fairness: { tenants } };
-  world = await chunkWorld(LINES, withUsage, settings);
+  const server = gate(withUsage);
+  world = await chunkWorld(LINES, server.answer, settings);
   const half = LINES / 2;
   const chunks = [
     world.run({ from: 0, to: half, tenant: 'large' }),
     world.run({ from: half, to: LINES, tenant: 'small' }),
   ];
+  const dispatcher = world.deps.dispatcher as PermitDispatcher;
+  await until(() => dispatcher.stats().waiting === 2, 5_000, 'both chunks waiting for a permit');
+  server.open();
   for (const chunk of await Promise.all(chunks)) expect(chunk).toMatchObject({ completed: half });
   const order = world.seen().map(tenantOf);
   // Until the first one of them has nothing left that waits.

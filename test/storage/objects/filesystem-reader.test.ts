@@ -100,3 +100,19 @@ it('rejects the reads that wait for a failed read-ahead, and reads again for the
   expect((await reader.read(3_000, 999)).equals(BYTES.subarray(3_000, 3_999))).toBe(true);
   await reader.close();
 });
+
+it('has what was read ahead in memory, and reads it once', async () => {
+  const file = await openFile();
+  const reader = createFileReader(file, BYTES.length);
+  const read = jest.spyOn(file, 'read');
+  const ahead = reader.readAhead?.(70_000);
+  expect(reader.readNow?.(70_000, 999)).toBeNull();
+  const early = reader.read(71_000, 999);
+  await ahead;
+  expect(reader.readNow?.(70_000, 999)).toEqual(BYTES.subarray(70_000, 70_999));
+  expect(reader.readNow?.(135_000, 536)).toEqual(BYTES.subarray(135_000, 135_536));
+  expect(await early).toEqual(BYTES.subarray(71_000, 71_999));
+  expect(reader.readNow?.(135_000, 537)).toBeNull();
+  expect(read).toHaveBeenCalledTimes(1);
+  await reader.close();
+});

@@ -337,3 +337,45 @@ async function until(condition: () => boolean): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+describe('connections that are opened ahead', () => {
+  it('are as many as are wanted beside those that are free, within the limit, and carry requests', async () => {
+    const { port, sockets } = await serve((socket) => socket.write(OK));
+    const pool = poolAt(port, { connections: 40 });
+    pool.prepare(20);
+    await until(() => sockets.length === 20);
+    expect(await send(pool).end).toBe('ok');
+    pool.prepare(25);
+    await until(() => sockets.length === 25);
+    pool.prepare(5);
+    pool.prepare(100);
+    await until(() => sockets.length === 40);
+    expect(await Promise.all(Array.from({ length: 40 }, () => send(pool).end))).toHaveLength(40);
+    expect(sockets).toHaveLength(40);
+  });
+
+  it('are closed if nobody needs them', async () => {
+    const { port, sockets } = await serve((socket) => socket.write(OK));
+    const pool = poolAt(port, { keepAliveMs: 50 });
+    pool.prepare(3);
+    await until(() => sockets.length === 3);
+    await until(() => sockets.every(({ readyState }) => readyState !== 'open'));
+  });
+
+  it('are given up after the first that cannot be opened, and a request still says so', async () => {
+    const { port } = await serve(() => undefined);
+    for (const close of closers.splice(0)) await close();
+    const pool = poolAt(port);
+    pool.prepare(10);
+    expect(await send(pool).end).toBe('connect');
+  });
+
+  it('are not opened by a closed pool', async () => {
+    const { port, sockets } = await serve((socket) => socket.write(OK));
+    const pool = poolAt(port);
+    await pool.destroy();
+    pool.prepare(3);
+    expect(await send(poolAt(port)).end).toBe('ok');
+    expect(sockets).toHaveLength(1);
+  });
+});

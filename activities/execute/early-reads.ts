@@ -1,0 +1,89 @@
+import { decodePlanEntry } from '../../core/plan/plan-entry';
+import { runsKey } from '../../core/names/object-names';
+import { decodeRuns, runsBytes } from '../../core/plan/runs';
+import type { ObjectReader, ObjectStore } from '../../storage/object-store';
+import type { Chunk } from './chunk';
+import { missingAs } from './missing-as';
+import { readPlan } from './read-plan';
+
+/** What the plan says of a chunk: its entries, and their runs if it has any. */
+export interface PlanParts {
+  readonly entries: Buffer;
+  readonly runs: Uint8Array | null;
+}
+
+/**
+ * What an attempt reads while it waits for its row: plan and input never change. Each is read again after a failure
+ * (docs/design/execution.md#chunks-and-time-slices).
+ */
+export class EarlyReads {
+  readonly #store: ObjectStore;
+  readonly #chunk: Chunk;
+  #plan: Promise<PlanParts> | null;
+  #input: Promise<ObjectReader> | null;
+
+  constructor(store: ObjectStore, chunk: Chunk) {
+    this.#store = store;
+    this.#chunk = chunk;
+    this.#plan = this.#readPlan();
+    this.#input = this.#openInput();
+    // Nobody may need them, and who does gets the error.
+    void Promise.all([this.#plan, this.#input])
+      .then(readFirstLines)
+      .catch(() => undefined);
+  }
+
+  /** @throws plan_unreadable, object_store_failed */
+  takePlan(): Promise<PlanParts> {
+    const early = this.#plan;
+    this.#plan = null;
+    return early ?? this.#readPlan();
+  }
+
+  /** The caller closes it. @throws input_missing, object_store_failed */
+  takeInput(): Promise<ObjectReader> {
+    const early = this.#input;
+    this.#input = null;
+    return early ?? this.#openInput();
+  }
+
+  /** Closes what nobody has taken, without waiting for it: the store may hang. */
+  closeUnused(): void {
+    const unused = this.#input;
+    this.#input = null;
+    unused?.then((reader) => reader.close()).catch(() => undefined);
+  }
+
+  async #readPlan(): Promise<PlanParts> {
+    const [entries, runs] = await Promise.all([
+      readPlan(this.#store, this.#chunk, this.#chunk),
+      this.#readRuns(),
+    ]);
+    return { entries, runs };
+  }
+
+  /**
+   * Null if the plan has no runs object, or if it cannot be read: it only improves the order of sending.
+   * Never rejects.
+   */
+  async #readRuns(): Promise<Uint8Array | null> {
+    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
+    const key = runsKey(batchId, planNonce, safeModel);
+    try {
+      return decodeRuns(await this.#store.read(key, runsBytes({ from, to })), { from, to });
+    } catch {
+      return null;
+    }
+  }
+
+  #openInput(): Promise<ObjectReader> {
+    return this.#store
+      .open(this.#chunk.inputKey)
+      .catch(missingAs('input_missing', 'the input object is gone'));
+  }
+}
+
+/** Gets the chunk's first lines into memory, so that the first requests leave without waiting for a read. */
+async function readFirstLines([{ entries }, input]: [PlanParts, ObjectReader]): Promise<void> {
+  if (entries.length > 0) await input.readAhead?.(decodePlanEntry(entries, 0).offset);
+}

@@ -1,0 +1,133 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { ExecuteChunkInput } from '../../../activities/contract';
+import type { Chunk } from '../../../activities/execute/chunk';
+import { OpeningOrder, type Opened } from '../../../activities/execute/opening-order';
+import type { ObjectReader } from '../../../storage/object-store';
+import { until } from '../../support/until';
+import { chunkWorld, INPUT_KEY, type ChunkWorld } from './chunk-world';
+import { gate, ok } from './model-server';
+
+const NEVER = new AbortController().signal;
+
+function chunk(batchId: string, safeModel = 'm'): Chunk {
+  return { batchId, safeModel } as Chunk;
+}
+
+/** The chunks that may open, in their order. */
+async function entering(order: OpeningOrder, chunks: Record<string, Chunk>) {
+  const opened = new Map<string, Opened>();
+  const all = Object.entries(chunks).map(async ([name, one]) => {
+    opened.set(name, await order.enter(one, NEVER));
+  });
+  for (let turns = 0; turns < 5; turns++) await turn();
+  return { opened, all: Promise.all(all) };
+}
+
+describe('the order of opening', () => {
+  it('lets the others of a model of a batch open when the first one sends', async () => {
+    const { opened, all } = await entering(new OpeningOrder(), {
+      ...{ first: chunk('a'), second: chunk('a'), third: chunk('a') },
+    });
+    expect([...opened.keys()]).toEqual(['first']);
+    opened.get('first')?.();
+    await all;
+    expect([...opened.keys()]).toEqual(['first', 'second', 'third']);
+  });
+
+  it('keeps no chunk of another batch or model waiting', async () => {
+    const { opened } = await entering(new OpeningOrder(), {
+      ...{ one: chunk('a'), other: chunk('b'), model: chunk('a', 'n') },
+    });
+    expect([...opened.keys()]).toEqual(['one', 'other', 'model']);
+  });
+
+  it('lets them open after 50 ms if the first one does not get on', async () => {
+    const startedMs = performance.now();
+    const { opened, all } = await entering(new OpeningOrder(), { a: chunk('a'), b: chunk('a') });
+    expect(opened.size).toBe(1);
+    await all;
+    // Timers may fire a millisecond early.
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(49);
+  });
+
+  it('keeps nobody waiting whose signal aborts', async () => {
+    const order = new OpeningOrder();
+    await order.enter(chunk('a'), NEVER);
+    await order.enter(chunk('a'), AbortSignal.abort());
+  });
+
+  it('begins anew when the first one has sent', async () => {
+    const order = new OpeningOrder();
+    const sends = await order.enter(chunk('a'), NEVER);
+    sends();
+    const { opened } = await entering(order, { next: chunk('a'), last: chunk('a') });
+    expect([...opened.keys()]).toEqual(['next']);
+    // The first one ends. That changes nothing.
+    sends();
+    await turn();
+    expect([...opened.keys()]).toEqual(['next']);
+  });
+});
+
+describe('chunks of a batch that begin at once', () => {
+  let world: ChunkWorld;
+  afterEach(() => world.close());
+
+  /** A world that notes when the input is opened and closed. */
+  async function noted(lines: number, answer: Parameters<typeof chunkWorld>[1]) {
+    world = await chunkWorld(lines, answer);
+    const opens: number[] = [];
+    let closed = 0;
+    const open = world.store.open.bind(world.store);
+    world.store.open = async (key) => {
+      const reader = await open(key);
+      if (key !== INPUT_KEY) return reader;
+      opens.push(world.seen().length);
+      return noteClose(reader, () => closed++);
+    };
+    return { opens, closed: () => closed };
+  }
+
+  it('open one before the others, and all close what they opened', async () => {
+    const server = gate();
+    const input = await noted(6, server.answer);
+    const inputs: Partial<ExecuteChunkInput>[] = [0, 2, 4].map((from) => ({ from, to: from + 2 }));
+    const chunks = inputs.map((one) => world.run(one));
+    await until(() => server.held().length === 6, 5_000, 'the requests of all');
+    server.open();
+    for (const result of await Promise.all(chunks)) expect(result).toMatchObject({ completed: 2 });
+    expect(input.opens).toHaveLength(3);
+    await until(() => input.closed() === 3, 5_000, 'the ends of all readers');
+  });
+
+  it('close an input that they do not need, because every line has its answer', async () => {
+    const input = await noted(2, ok);
+    await world.run();
+    expect(await world.run()).toMatchObject({ next: 2, answered: 0 });
+    expect(input.opens).toHaveLength(2);
+    await until(() => input.closed() === 2, 5_000, 'the ends of both readers');
+  });
+
+  it('open the input again if that failed while they waited for their row', async () => {
+    world = await chunkWorld(2, ok);
+    const open = world.store.open.bind(world.store);
+    let failures = 0;
+    world.store.open = (key) =>
+      key === INPUT_KEY && failures++ === 0
+        ? (world.store.read('nothing').then() as never)
+        : open(key);
+    await expect(world.run()).rejects.toThrow('the input object is gone');
+    expect(await world.run()).toMatchObject({ completed: 2 });
+  });
+});
+
+function noteClose(reader: ObjectReader, onClose: () => void): ObjectReader {
+  return {
+    size: reader.size,
+    read: (...range) => reader.read(...range),
+    close: () => {
+      onClose();
+      return reader.close();
+    },
+  };
+}
