@@ -10,7 +10,7 @@ export interface Sending {
 
 /**
  * Opens the connections for the first requests of a batch that has a plan. While the workflow schedules its chunks, this
- * thread is idle, and 256 connections take it 15 to 30 ms (docs/design/batch-path.md#execution). Nobody may need them:
+ * thread is idle, and 256 connections take it 15 to 30 ms (docs/design/batch-path.md#the-first-requests). Nobody may need them:
  * then they are closed when they have been idle.
  */
 export function prepareSending(plan: PlannedOrInvalid, { registry, dispatcher }: Sending): void {

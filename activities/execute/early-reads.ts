@@ -14,7 +14,7 @@ export interface PlanParts {
 
 /**
  * What an attempt reads while it waits for its row: plan and input never change. Each is read again after a failure
- * (docs/design/execution.md#chunks-and-time-slices).
+ * (docs/design/batch-path.md#the-first-requests).
  */
 export class EarlyReads {
   readonly #store: ObjectStore;

@@ -10,7 +10,7 @@ export type Opened = () => void;
 /**
  * Lets the first chunk of a model of a batch open alone in this process. The first chunks of all lanes arrive together,
  * and opening one takes the thread milliseconds, so the first request would leave when nearly all are open. One chunk can
- * use the permits of all of them (docs/design/execution.md#the-first-chunk).
+ * use the permits of all of them (docs/design/batch-path.md#the-first-requests).
  */
 export class OpeningOrder {
   readonly #first = new Map<string, Promise<void>>();
