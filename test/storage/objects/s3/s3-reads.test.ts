@@ -58,6 +58,9 @@ async function gather(stream: AsyncIterable<Buffer>): Promise<Buffer> {
 describe('a body whose connection breaks', () => {
   it.each(['cut', 'stall'] as const)('is continued where it stopped (%s)', async (kind) => {
     breakAfter(kind, 800_000);
+    // On a busy machine, an answer may come after 200 ms, and would be asked for again.
+    await store.close();
+    store = await openS3Store({ ...options, requestTimeoutMs: 1_000 });
     expect((await gather(store.stream('object'))).equals(BODY)).toBe(true);
     expect(gets().map(({ headers }) => headers.range)).toEqual([
       undefined,
