@@ -1,4 +1,5 @@
 import type { PlannedOrInvalid } from '../activities/contract';
+import { endpointRule } from '../core/openai/endpoints';
 import type { ModelLimit } from '../inference/dispatcher';
 import type { Registry } from '../inference/registry';
 
@@ -6,15 +7,18 @@ import type { Registry } from '../inference/registry';
 export interface Sending {
   readonly registry: Pick<Registry, 'route'>;
   readonly dispatcher: { limitOf(model: string): ModelLimit };
+  /** Whether its permits are borrowed, so that it does not know how many requests it may send. */
+  readonly sharesPermits: boolean;
 }
 
 /**
  * Opens the connections for the first requests of a batch that has a plan. While the workflow schedules its chunks, this
- * thread is idle, and 256 connections take it 15 to 30 ms (docs/design/batch-path.md#the-first-requests). Nobody may need them:
- * then they are closed when they have been idle.
+ * thread is idle, and 256 connections take it 15 to 30 ms (docs/design/batch-path.md#the-first-requests). Connections
+ * that no request uses are closed when they have been idle. Recordings go out through other ones.
  */
-export function prepareSending(plan: PlannedOrInvalid, { registry, dispatcher }: Sending): void {
-  if (plan.kind === 'invalid') return;
+export function prepareSending(plan: PlannedOrInvalid, endpoint: string, sending: Sending): void {
+  const { registry, dispatcher, sharesPermits } = sending;
+  if (plan.kind === 'invalid' || sharesPermits || endpointRule(endpoint).namesAudio) return;
   for (const { model, entries, delegate } of plan.models) {
     const route = registry.route(model);
     if (route === null || delegate !== undefined || route.breaker.state !== 'closed') continue;

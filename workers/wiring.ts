@@ -35,7 +35,7 @@ import type { DelegateObserver } from '../activities/delegate/observer';
 import { announcePlan } from './announce-plan';
 import type { RouteDirectory } from './route-directory';
 import { SharedRows } from './shared-rows';
-import { prepareSending } from './prepare-sending';
+import { prepareSending, type Sending } from './prepare-sending';
 import { withProviders, withRoutes } from './with-routes';
 
 /** Everything that the activities of a worker are made from. */
@@ -44,8 +44,7 @@ export interface ActivityDeps extends ExecuteDeps {
   readonly batches: BatchRepository;
   /** Counts a batch's requests against its tenant's limit; undefined without such a limit. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
-  /** Whether the permits of this process are borrowed, so that it does not know how many requests it may send. */
-  readonly sharesPermits: boolean;
+  readonly sharesPermits: Sending['sharesPermits'];
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
@@ -112,7 +111,7 @@ export function createActivities(deps: ActivityDeps): StepActivities {
         const result = await ingest({ batchId, ...input });
         const row = await rows.find(batchId);
         const routed = withRoutes(result, { routes, config, row });
-        if (!deps.sharesPermits) prepareSending(routed, deps);
+        if (row !== null) prepareSending(routed, row.endpoint, deps);
         const planned = await withProviders(routed, deps.showsProviders);
         if (announces !== true) return planned;
         return announcePlan(planned, (phase) => batches.recordPhase(batchId, phase));

@@ -12,7 +12,7 @@ import type { ExecuteDeps } from './deps';
 import { EarlyReads } from './early-reads';
 import type { LineRun } from './line-run';
 import type { OpenRun, RunContext } from './open-run';
-import type { Opened } from './opening-order';
+import type { Opened, OpeningOrder } from './opening-order';
 import { retryStep } from './retry-step';
 import type { AttemptNote } from './worker-crashes';
 
@@ -21,8 +21,8 @@ export interface ChunkAttemptOptions {
   readonly deps: ExecuteDeps;
   /** Earlier attempts of the chunk whose worker died. */
   readonly crashes: number;
-  /** Waits until the attempt may open. What it returns is called when the attempt sends, or has ended. */
-  enter?(chunk: Chunk, signal: AbortSignal): Promise<Opened>;
+  /** In which order chunks open; if it is absent, the attempt opens at once. */
+  readonly order?: OpeningOrder;
   /** Opens the run that settles the open lines. */
   openRun(context: RunContext): Promise<OpenRun>;
 }
@@ -41,6 +41,8 @@ export class ChunkAttempt {
   #ledger: ChunkLedger | null = null;
   #run: LineRun | null = null;
   #writer: JournalWriter | null = null;
+  /** Lets the chunks that wait for this one open. */
+  #opened: Opened | null = null;
   /** The step that is being retried, and its last error; for operators. */
   #trouble: string | null = null;
   /** True until the attempt ends by itself. If the last heartbeat still says true, its worker died. */
@@ -75,18 +77,18 @@ export class ChunkAttempt {
   }
 
   async run(): Promise<ExecuteChunkResult> {
-    const { enter, deps } = this.#o;
-    const opened = (await enter?.(this.#chunk, this.#signal)) ?? (() => undefined);
+    const { order, deps } = this.#o;
+    this.#opened = (await order?.enter(this.#chunk, this.#signal)) ?? null;
     const reads = new EarlyReads(deps.store, this.#chunk);
     try {
-      return await this.#work(reads, opened);
+      return await this.#work(reads);
     } finally {
-      opened();
+      this.#opened?.();
       reads.closeUnused();
     }
   }
 
-  async #work(reads: EarlyReads, opened: Opened): Promise<ExecuteChunkResult> {
+  async #work(reads: EarlyReads): Promise<ExecuteChunkResult> {
     const { batchId, safeModel, from, to } = this.#chunk;
     const { progress, journal } = this.#o.deps;
     const beat = (): void => this.#context.heartbeat(this.heartbeatDetails);
@@ -99,7 +101,7 @@ export class ChunkAttempt {
       lease.trackCounts(ledger);
       const exitReason = ledger.allAnswered
         ? EXIT_REASON.done
-        : await this.#settleOpen({ ledger, lease, writer, reads }, opened);
+        : await this.#settleOpen({ ledger, lease, writer, reads });
       // This also holds after a cancel: answers that arrived within the grace must become durable.
       await writer.flush();
       if (mayHoldRange(exitReason)) await this.#seal(ledger, writer);
@@ -133,7 +135,6 @@ export class ChunkAttempt {
 
   async #settleOpen(
     parts: Pick<RunContext, 'ledger' | 'lease' | 'writer' | 'reads'>,
-    opened: Opened,
   ): Promise<ExitReason> {
     const { run, close } = await this.#o.openRun({
       ...parts,
@@ -148,7 +149,7 @@ export class ChunkAttempt {
     this.#signal.addEventListener('abort', onCancel);
     try {
       const running = run.run();
-      opened();
+      this.#opened?.();
       return await running;
     } finally {
       this.#signal.removeEventListener('abort', onCancel);

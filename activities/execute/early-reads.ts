@@ -6,7 +6,7 @@ import type { Chunk } from './chunk';
 import { missingAs } from './missing-as';
 import { readPlan } from './read-plan';
 
-/** What the plan says of a chunk: its entries, and their runs if it has any. */
+/** What the plan says of a chunk: its entries, and their runs unless it has none. */
 export interface PlanParts {
   readonly entries: Buffer;
   readonly runs: Uint8Array | null;
@@ -27,7 +27,7 @@ export class EarlyReads {
     this.#chunk = chunk;
     this.#plan = this.#readPlan();
     this.#input = this.#openInput();
-    // Nobody may need them, and who does gets the error.
+    // They may not be needed. What is taken rejects for its taker, too.
     void Promise.all([this.#plan, this.#input])
       .then(readFirstLines)
       .catch(() => undefined);
@@ -47,7 +47,7 @@ export class EarlyReads {
     return early ?? this.#openInput();
   }
 
-  /** Closes what nobody has taken, without waiting for it: the store may hang. */
+  /** Closes an input that was not taken. Does not wait for it, because the store may hang. */
   closeUnused(): void {
     const unused = this.#input;
     this.#input = null;

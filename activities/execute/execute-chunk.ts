@@ -85,8 +85,7 @@ async function runAttempt(
   { deps, shared, order, crashes }: AttemptParts,
 ): Promise<ExecuteChunkResult> {
   const openRun = (context: RunContext) => openSendRun(context, deps, shared);
-  const enter = (entering: Chunk, signal: AbortSignal) => order.enter(entering, signal);
-  const attempt = new ChunkAttempt(chunk, { deps, crashes, enter, openRun });
+  const attempt = new ChunkAttempt(chunk, { deps, crashes, order, openRun });
   // The first heartbeat goes out before the attempt takes its row, or while it yields to a holder. If the attempt
   // comes too late, Temporal's answer cancels it (docs/design/execution.md#late-attempts).
   return withHeartbeat(

@@ -21,11 +21,7 @@ export type StoreObserver = (operation: StoreOperation, outcome: StoreOutcome) =
  * listings are counted, as `retrieve`, only when they fail: there are as many of them as requests.
  */
 export function observeStore(store: ObjectStore, observe: StoreObserver): ObjectStore {
-  const watched = <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
-    work.catch((error: unknown) => {
-      if (isFault(error)) observe(operation, 'failed');
-      throw error;
-    });
+  const watched = watching(observe);
   const counted = async <T>(operation: StoreOperation, work: Promise<T>): Promise<T> => {
     const value = await watched(operation, work);
     observe(operation, 'success');
@@ -47,6 +43,15 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
     removeUnfinished: () => watched('delete', store.removeUnfinished()),
     close: () => store.close(),
   };
+}
+
+/** Reports the faults of operations, which still reject. */
+function watching(observe: StoreObserver) {
+  return <T>(operation: StoreOperation, work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      if (isFault(error)) observe(operation, 'failed');
+      throw error;
+    });
 }
 
 function isFault(error: unknown): boolean {
@@ -75,16 +80,12 @@ async function* observedList<T>(
 function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectReader {
   const { size } = reader;
   const readNow = reader.readNow?.bind(reader);
-  const watched = <T>(reading: Promise<T>): Promise<T> =>
-    reading.catch((error: unknown) => {
-      if (isFault(error)) observe('retrieve', 'failed');
-      throw error;
-    });
+  const watched = watching(observe);
   return {
     size,
     ...(readNow === undefined ? {} : { readNow }),
-    readAhead: (position) => watched(Promise.resolve(reader.readAhead?.(position))),
-    read: (position, length, into) => watched(reader.read(position, length, into)),
+    readAhead: (position) => watched('retrieve', Promise.resolve(reader.readAhead?.(position))),
+    read: (position, length, into) => watched('retrieve', reader.read(position, length, into)),
     close: () => reader.close(),
   };
 }

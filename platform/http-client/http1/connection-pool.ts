@@ -121,7 +121,10 @@ export class Http1Pool implements ConnectionOwner {
     return null;
   }
 
-  /** A connection for each request that waits, and those that are wanted, as far as the limits allow. The rest follows in the next turns. */
+  /**
+   * A connection for each request that waits, and those that {@link prepare} wants, as far as the limits allow. The rest
+   * follows in the next turns.
+   */
   #openMore(): void {
     while (this.#needsMore && this.#begun < BEGUN_PER_TURN) {
       if (this.#begun++ === 0) setImmediate(() => this.#onTurn());

@@ -14,7 +14,10 @@ import { inputFilesKey, planKey } from '../../../core/names/object-names';
 import { encodeInputFiles, type InputFiles } from '../../../core/plan/input-files';
 import { encodePlanEntry, PLAN_ENTRY_BYTES } from '../../../core/plan/plan-entry';
 import { createMemoryBudget } from '../../../inference/memory-budget';
-import { createPermitDispatcher } from '../../../inference/permit-dispatcher';
+import {
+  createPermitDispatcher,
+  type PermitDispatcher,
+} from '../../../inference/permit-dispatcher';
 import { createRegistry } from '../../../inference/registry';
 import type { Config } from '../../../platform/config-schema';
 import { configSchema } from '../../../platform/config-schema';
@@ -91,6 +94,8 @@ export interface ChunkWorld {
   deathsAlone(line: number): Promise<number>;
   /** Logged warnings, in order. */
   readonly warnings: readonly string[];
+  /** Chunks that wait for a permit. */
+  waiting(): number;
   /** Number of requests begun, including those that never reached the server. */
   tries(): number;
   /** Custom ids that the server has seen, in order. */
@@ -158,6 +163,7 @@ export async function chunkWorld(
     retries: () => readRetries(input),
     offsetOf: (line) => input.offsets[line]!,
     deathsAlone: (line) => readDeathsAlone(input, line),
+    waiting: () => (deps.dispatcher as PermitDispatcher).stats().waiting,
     tries: () => tries,
     seen: () => server.received.map(({ body }) => (JSON.parse(body.toString()) as { n: string }).n),
     close: async () => {

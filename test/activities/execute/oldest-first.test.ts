@@ -1,4 +1,3 @@
-import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { chunkWorld } from './chunk-world';
@@ -12,8 +11,7 @@ it('lets the older one of two chunks of a batch go first, after one permit for e
   world = await chunkWorld(8, server.answer, { concurrency: { per_model: 1 } });
   const older = world.run({ from: 0, to: 4 });
   const younger = world.run({ from: 4, to: 8 });
-  const dispatcher = world.deps.dispatcher as PermitDispatcher;
-  await until(() => dispatcher.stats().waiting === 2, 5_000, 'both chunks waiting for a permit');
+  await until(() => world.waiting() === 2, 5_000, 'both chunks waiting for a permit');
   server.open();
   for (const chunk of await Promise.all([older, younger])) {
     expect(chunk).toMatchObject({ completed: 4, left: 'done' });

@@ -2,9 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { ExecuteChunkInput } from '../../../activities/contract';
 import type { Chunk } from '../../../activities/execute/chunk';
 import { OpeningOrder, type Opened } from '../../../activities/execute/opening-order';
+import { NightshiftError } from '../../../core/errors';
+import { planKey } from '../../../core/names/object-names';
 import type { ObjectReader } from '../../../storage/object-store';
 import { until } from '../../support/until';
-import { chunkWorld, INPUT_KEY, type ChunkWorld } from './chunk-world';
+import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE, type ChunkWorld } from './chunk-world';
 import { gate, ok } from './model-server';
 
 const NEVER = new AbortController().signal;
@@ -50,7 +52,7 @@ describe('the order of opening', () => {
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(49);
   });
 
-  it('keeps nobody waiting whose signal aborts', async () => {
+  it('lets a chunk go on whose signal aborts', async () => {
     const order = new OpeningOrder();
     await order.enter(chunk('a'), NEVER);
     await order.enter(chunk('a'), AbortSignal.abort());
@@ -71,53 +73,70 @@ describe('the order of opening', () => {
 
 describe('chunks of a batch that begin at once', () => {
   let world: ChunkWorld;
-  afterEach(() => world.close());
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await world.close();
+  });
 
-  /** A world that notes when the input is opened and closed. */
-  async function noted(lines: number, answer: Parameters<typeof chunkWorld>[1]) {
+  /** Counts the inputs that chunks open and close. */
+  async function counted(lines: number, answer: Parameters<typeof chunkWorld>[1]) {
     world = await chunkWorld(lines, answer);
-    const opens: number[] = [];
-    let closed = 0;
+    const input = { opened: 0, closed: 0 };
     const open = world.store.open.bind(world.store);
     world.store.open = async (key) => {
       const reader = await open(key);
       if (key !== INPUT_KEY) return reader;
-      opens.push(world.seen().length);
-      return noteClose(reader, () => closed++);
+      input.opened++;
+      return noteClose(reader, () => input.closed++);
     };
-    return { opens, closed: () => closed };
+    return input;
   }
 
-  it('open one before the others, and all close what they opened', async () => {
+  it('say that they send, while their requests wait for answers, and close what they opened', async () => {
     const server = gate();
-    const input = await noted(6, server.answer);
+    const input = await counted(6, server.answer);
+    let opened = 0;
+    const enter = jest.spyOn(OpeningOrder.prototype, 'enter').mockImplementation(() => {
+      return Promise.resolve(() => void opened++);
+    });
     const inputs: Partial<ExecuteChunkInput>[] = [0, 2, 4].map((from) => ({ from, to: from + 2 }));
     const chunks = inputs.map((one) => world.run(one));
     await until(() => server.held().length === 6, 5_000, 'the requests of all');
+    expect([enter.mock.calls.length, opened]).toEqual([3, 3]);
     server.open();
     for (const result of await Promise.all(chunks)) expect(result).toMatchObject({ completed: 2 });
-    expect(input.opens).toHaveLength(3);
-    await until(() => input.closed() === 3, 5_000, 'the ends of all readers');
+    expect(input.opened).toBe(3);
+    await until(() => input.closed === 3, 5_000, 'the ends of all readers');
   });
 
   it('close an input that they do not need, because every line has its answer', async () => {
-    const input = await noted(2, ok);
+    const input = await counted(2, ok);
     await world.run();
     expect(await world.run()).toMatchObject({ next: 2, answered: 0 });
-    expect(input.opens).toHaveLength(2);
-    await until(() => input.closed() === 2, 5_000, 'the ends of both readers');
+    expect(input.opened).toBe(2);
+    await until(() => input.closed === 2, 5_000, 'the ends of both readers');
   });
 
-  it('open the input again if that failed while they waited for their row', async () => {
+  it.each([
+    [INPUT_KEY, 'open'],
+    [planKey(BATCH_ID, NONCE, 'm'), 'read'],
+  ] as const)('read %s again if that failed while they waited for their row', async (key, name) => {
     world = await chunkWorld(2, ok);
-    const open = world.store.open.bind(world.store);
+    const { store } = world;
+    const real = store[name].bind(store) as (...args: unknown[]) => Promise<never>;
     let failures = 0;
-    world.store.open = (key) =>
-      key === INPUT_KEY && failures++ === 0
-        ? (world.store.read('nothing').then() as never)
-        : open(key);
-    await expect(world.run()).rejects.toThrow('the input object is gone');
+    store[name] = (...args: unknown[]): Promise<never> => {
+      if (args[0] !== key || failures++ > 0) return real(...args);
+      return Promise.reject(new NightshiftError('object_store_failed', 'away'));
+    };
     expect(await world.run()).toMatchObject({ completed: 2 });
+    expect(failures).toBe(2);
+  });
+
+  it('fail if the input is gone', async () => {
+    world = await chunkWorld(2, ok);
+    await world.store.delete(INPUT_KEY);
+    await expect(world.run()).rejects.toThrow('the input object is gone');
   });
 });
 

@@ -1,5 +1,4 @@
 import type { AcquireRequest } from '../../../inference/dispatcher';
-import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import type { Answer } from '../../inference/local-server';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
@@ -34,8 +33,7 @@ it.each([
     world.run({ from: 0, to: half, tenant: 'large' }),
     world.run({ from: half, to: LINES, tenant: 'small' }),
   ];
-  const dispatcher = world.deps.dispatcher as PermitDispatcher;
-  await until(() => dispatcher.stats().waiting === 2, 5_000, 'both chunks waiting for a permit');
+  await until(() => world.waiting() === 2, 5_000, 'both chunks waiting for a permit');
   server.open();
   for (const chunk of await Promise.all(chunks)) expect(chunk).toMatchObject({ completed: half });
   const order = world.seen().map(tenantOf);

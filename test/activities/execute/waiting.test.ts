@@ -5,7 +5,6 @@ import type {
   ExecuteChunkResult,
   ModelRoute,
 } from '../../../activities/contract';
-import type { PermitDispatcher } from '../../../inference/permit-dispatcher';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { chunkWorld } from './chunk-world';
@@ -40,7 +39,7 @@ function hold(settings: Record<string, unknown> = {}): Promise<ChunkWorld> {
   });
 }
 
-const inLine = () => (world.deps.dispatcher as PermitDispatcher).stats().waiting;
+const inLine = () => world.waiting();
 
 const WAITING: Partial<ExecuteChunkInput> = { mayWait: true, maxDeaths: 3, reroutes: true };
 

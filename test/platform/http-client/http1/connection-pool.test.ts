@@ -354,7 +354,7 @@ describe('connections that are opened ahead', () => {
     expect(sockets).toHaveLength(40);
   });
 
-  it('are closed if nobody needs them', async () => {
+  it('are closed if no request uses them', async () => {
     const { port, sockets } = await serve((socket) => socket.write(OK));
     const pool = poolAt(port, { keepAliveMs: 50 });
     pool.prepare(3);
