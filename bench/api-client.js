@@ -41,8 +41,11 @@ function createClient(api) {
       await Promise.all(Array.from({ length: CALLERS }, caller));
       return ids;
     },
-    /** Asks until the batch has ended; the batch and the moment of the answer that said so. */
-    async ended(id, { everyMs = 50, timeoutMs }) {
+    /**
+     * Asks until the batch has ended; the batch and the moment of the answer that said so. Once the batch is `finalizing`, or
+     * `isNear`, it asks so often that the figure does not say when it happened to ask.
+     */
+    async ended(id, { everyMs = 50, timeoutMs, isNear = async () => false }) {
       const untilMs = nowMs() + timeoutMs;
       for (;;) {
         const batch = await call(`${api}/batches/${id}`);
@@ -50,7 +53,8 @@ function createClient(api) {
         if (nowMs() > untilMs) {
           throw new Error(`batch ${id} is ${batch.status} after ${timeoutMs} ms: ${counts(batch)}`);
         }
-        await pause(batch.status === 'finalizing' ? Math.min(everyMs, NEAR_END_MS) : everyMs);
+        const soon = batch.status === 'finalizing' || (await isNear());
+        await pause(soon ? Math.min(everyMs, NEAR_END_MS) : everyMs);
       }
     },
     /** Text of a file. */

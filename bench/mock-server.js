@@ -40,6 +40,10 @@ async function startMock({ replyBytes = 900 } = {}) {
     async stats() {
       return (await ask(`http://127.0.0.1:${control}/stats`)).json();
     },
+    /** Whether so many requests were answered since the last reset. */
+    async hasAnswered(requests) {
+      return (await this.stats()).answered >= requests;
+    },
     /** Requests per second that a raw client gets now: the most that anything could. */
     ceiling: (load) => rawLoad(address, load),
     stop: () => child.stop(STOP_TIMEOUT_MS),

@@ -57,7 +57,8 @@ function openScene({ bench, mock, product }) {
       await mock.reset({ latencyMs, models });
       const observation = observe();
       const { id, sentMs } = await client.create(fileId);
-      const { batch, atMs } = await client.ended(id, { everyMs, timeoutMs });
+      const isNear = () => mock.hasAnswered(lines);
+      const { batch, atMs } = await client.ended(id, { everyMs, timeoutMs, isNear });
       const usage = observation.end();
       expectComplete(batch, lines);
       const stats = await mock.stats();

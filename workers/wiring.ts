@@ -5,6 +5,8 @@ import { createEndUnrouted } from '../activities/execute/end-unrouted';
 import { createExecuteChunk } from '../activities/execute/execute-chunk';
 import { withBoundedFailures } from '../activities/runtime/failure';
 import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
+import type { FinalizeDeps } from '../activities/finalize/finalize';
+import { ResultDrafts } from '../activities/finalize/result-drafts';
 import { createIngest } from '../activities/ingest/ingest';
 import { recordBatch } from '../activities/ingest/record-batch';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
@@ -45,6 +47,8 @@ export interface ActivityDeps extends ExecuteDeps {
   /** Counts a batch's requests against its tenant's limit; undefined without such a limit. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   readonly sharesPermits: Sending['sharesPermits'];
+  /** Result files that chunks have begun; undefined if none does. */
+  readonly drafts?: ResultDrafts;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
@@ -144,9 +148,16 @@ function createDelegation(deps: ActivityDeps): DelegateActivities {
   };
 }
 
-function finalizing({ store, journal, batches }: ActivityDeps) {
-  return { store, journal, batches, tenantHash };
+function finalizing({ store, journal, batches, drafts }: ActivityDeps): FinalizeDeps {
+  return { store, journal, batches, tenantHash, ...(drafts === undefined ? {} : { drafts }) };
 }
+
+/** Where the chunks of a process begin result files. */
+export function createResultDrafts({ store, journal }: ResultStores): ResultDrafts {
+  return new ResultDrafts({ store, journal, tenantHash });
+}
+
+type ResultStores = Pick<ActivityDeps, 'store' | 'journal'>;
 
 /** Activities that work on all batches: reconcile, late delivery and sweep. */
 function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {

@@ -42,7 +42,7 @@ const STOPPED_INGESTION_MS = 5_000;
 const LAST_ENDS = 'last-chunk-ends-batch';
 
 /** With more lines, the turns that the last chunk saves do not matter. */
-const MOST_LINES_AT_ONCE = 50_000;
+const MOST_LINES_AT_ONCE = 250_000;
 
 /** Patch id of workflows that look up models without a route again before their lines are given up. */
 const DECIDES_LATER = 'unrouted-decided-last';

@@ -2,14 +2,23 @@ import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ObjectStore } from '../../storage/object-store';
 import type { BatchRepository } from '../../storage/postgres/batches/repository';
 import type { BatchRow } from '../../storage/postgres/batches/types';
+import type { ResultDraft } from './result-draft';
 
 /** What finalization reads and writes. */
 export interface FinalizeDeps {
   readonly store: ObjectStore;
   readonly journal: JournalStore;
   readonly batches: BatchesToFinalize;
+  /** Result files that this process has begun; undefined if it begins none. */
+  readonly drafts?: FoundDrafts;
   /** Folder name of a tenant's files. */
   tenantHash(tenant: string): string;
+}
+
+/** Where finalization finds a draft of its files. */
+export interface FoundDrafts {
+  /** The draft of a batch, which is the caller's from now on; null if there is none. */
+  take(batchId: string): Promise<ResultDraft | null>;
 }
 
 /** The rows of batches as finalization uses them. */

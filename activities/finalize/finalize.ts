@@ -14,6 +14,9 @@ import { makeResultFiles } from './result-files';
 
 export type { FinalizeDeps } from './deps';
 
+/** The files of more lines take long enough for the phase to be shown. */
+const ANNOUNCED_LINES = 50_000;
+
 const NO_COUNTS = { total: 0, completed: 0, failed: 0 };
 
 /**
@@ -114,17 +117,21 @@ async function recordOnly(
 
 async function finalizePlanned(
   deps: FinalizeDeps,
-  { batchId, cause }: FinalizeInput,
+  input: FinalizeInput,
   { batch, progress }: Attempt,
 ): Promise<FinalizeResult> {
   const { store, journal } = deps;
+  const { batchId, cause } = input;
   const map = await readModelMap(store, batchId);
   const plan = { store, batchId, map };
   const closing = await closeBatch({ journal, plan, cause, check: () => progress.check() });
   if (closing.kind === 'holes') return closing;
+  // Whoever ends a batch early can say so only now. Of most batches, the end comes before anyone sees it.
+  if (input.isBounded === true && map.line_count > ANNOUNCED_LINES) announce(deps, batchId);
 
   const { totals, outputFile, errorFile } = await makeResultFiles({
     ...{ journal, plan, cause, manifest: closing.manifest },
+    draft: (await deps.drafts?.take(batchId)) ?? null,
     inputKey: batch.inputObjectKey,
     tenantFolder: deps.tenantHash(batch.tenant),
     onAnswers: (answerBytes) => {

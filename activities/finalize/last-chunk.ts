@@ -7,11 +7,14 @@ import type {
   FinalizeResult,
 } from '../contract';
 import { endEarly } from './end-early';
+import type { ResultDrafts } from './result-drafts';
 
 /** What the activity needs. */
 export interface LastChunkDeps {
   readonly steps: Pick<BatchActivities, 'executeChunk' | 'finalize'>;
   readonly logger: Pick<Logger, 'warn'>;
+  /** Begins result files while the last chunk is at work. */
+  readonly drafts: Pick<ResultDrafts, 'advance' | 'drop'>;
   /** Aborts when the process shuts down. */
   readonly drain: AbortSignal;
 }
@@ -41,22 +44,39 @@ export function createLastChunk(deps: LastChunkDeps): BatchActivities['executeCh
       result = await deps.steps.executeChunk(input);
     } finally {
       leave(batches, input, atWork, result);
+      prepareEnd(deps, input, atWork);
     }
     const isLast = atWork.chunks === 0 && atWork.isAllHandedOut;
-    const ended = isLast && !deps.drain.aborted ? await endAfter(deps, input) : null;
+    const ended = isLast ? await endAfter(deps, input) : null;
     return ended === null ? result : { ...result, ended };
   };
 }
 
-function endAfter(
+/** Writes the result files as far as possible while the last chunks are at work; gives them up after a stop. */
+function prepareEnd(
+  { drafts, drain }: LastChunkDeps,
+  { batchId, tenant, inputKey }: ExecuteChunkInput,
+  { chunks, isAllHandedOut }: AtWork,
+): void {
+  if (!isAllHandedOut || drain.aborted) drafts.drop(batchId);
+  else if (chunks > 0) drafts.advance({ batchId, tenant, inputKey });
+}
+
+async function endAfter(
   deps: LastChunkDeps,
   { batchId, planNonce, deadlineMs }: ExecuteChunkInput,
 ): Promise<FinalizeResult | null> {
+  const { drafts, drain } = deps;
+  if (drain.aborted) return null;
   const limits = { windowMs: MAX_END_MS, isBounded: true };
-  return endEarly(deps, deadlineMs, {
-    input: { batchId, nonce: planNonce, cause: null, ...limits },
-    failure: 'the last chunk leaves the end of its batch to the workflow',
-  });
+  try {
+    return await endEarly(deps, deadlineMs, {
+      input: { batchId, nonce: planNonce, cause: null, ...limits },
+      failure: 'the last chunk leaves the end of its batch to the workflow',
+    });
+  } finally {
+    drafts.drop(batchId);
+  }
 }
 
 function begin(batches: Map<string, AtWork>, { batchId, isLast }: ExecuteChunkInput): AtWork {

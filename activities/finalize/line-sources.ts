@@ -30,7 +30,8 @@ export interface LineSources {
   close(): Promise<void>;
 }
 
-const NONE: LineSource = {
+/** A source without lines. */
+export const NO_LINES: LineSource = {
   offset: Number.POSITIVE_INFINITY,
   isReady: true,
   load: () => Promise.resolve(),
@@ -47,13 +48,19 @@ export async function openLineSources(input: LineSourcesInput): Promise<LineSour
   const { plan, manifest } = input;
   const unroutedLines = Object.values(plan.map.unrouted).reduce((sum, lines) => sum + lines, 0);
   if (manifest.cause === null && unroutedLines === 0) {
-    return { uncovered: NONE, unrouted: NONE, unnamedLines: 0, close: () => Promise.resolve() };
+    return {
+      uncovered: NO_LINES,
+      unrouted: NO_LINES,
+      unnamedLines: 0,
+      close: () => Promise.resolve(),
+    };
   }
   const lines = await openInput(input);
   const unrouted = lines && unroutedLines > 0 ? await openUnrouted(input) : null;
   return {
-    uncovered: manifest.cause === null ? NONE : await openUncovered(input, manifest.cause, lines),
-    unrouted: unrouted ?? NONE,
+    uncovered:
+      manifest.cause === null ? NO_LINES : await openUncovered(input, manifest.cause, lines),
+    unrouted: unrouted ?? NO_LINES,
     unnamedLines: lines === null ? unroutedLines : 0,
     close: async () => {
       await unrouted?.close();

@@ -1,18 +1,22 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { resultFileId, resultFileName, type ResultKind } from '../../core/names/ids';
-import { fileKey } from '../../core/names/object-names';
-import type { AnswerStream, JournalStore } from '../../storage/journal/journal-store';
+import type { JournalStore } from '../../storage/journal/journal-store';
 import type { ResultFile } from '../../storage/postgres/batches/types';
 import type { LineChecksum } from './line-checksum';
 import { type LineSources, type LineSourcesInput, openLineSources } from './line-sources';
 import { type BatchPlan, plannedChecksum } from './plan-offsets';
-import { ResultSink } from './result-sink';
-import { writeResults, type ResultTotals } from './write-results';
+import type { ResultDraft } from './result-draft';
+import type { ResultSink } from './result-sink';
+import { abandonFiles, beginFiles, resultKey } from './unfinished-files';
+import type { FilesPlace, UnfinishedFiles } from './unfinished-files';
+import type { ResultTotals } from './write-results';
 
 /** What {@link makeResultFiles} needs. */
 export interface ResultFilesInput extends LineSourcesInput {
   readonly journal: Pick<JournalStore, 'openAnswers'>;
   readonly tenantFolder: string;
+  /** Files that were begun before the manifest was written; null if there are none. */
+  readonly draft: ResultDraft | null;
   /** Called with the bytes of answers merged since the last call; throws when the attempt must end. */
   onAnswers(answerBytes: number): void;
 }
@@ -30,49 +34,46 @@ export interface MadeResultFiles {
  * object_store_failed
  */
 export async function makeResultFiles(input: ResultFilesInput): Promise<MadeResultFiles> {
-  const { journal, plan, manifest } = input;
-  const check = () => input.onAnswers(0);
-  const answers = await journal.openAnswers(plan.batchId, manifest.seals, check);
+  const files = await openFiles(input);
   try {
     const lines = await openLineSources(input);
     try {
-      return await writeFiles(input, lines, answers);
+      return await writeFiles(input, lines, files);
     } finally {
       await lines.close();
     }
+  } catch (failure) {
+    await abandonFiles(files, failure);
+    throw failure;
   } finally {
-    await answers.close();
+    await files.answers.close();
   }
+}
+
+async function openFiles(input: ResultFilesInput): Promise<UnfinishedFiles> {
+  const { journal, plan, manifest, draft } = input;
+  const check = () => input.onAnswers(0);
+  const begun = (await draft?.goOn(manifest, check)) ?? null;
+  if (begun !== null) return begun;
+  const answers = await journal.openAnswers(plan.batchId, manifest.seals, check);
+  return beginFiles(placeOf(input), answers);
 }
 
 async function writeFiles(
   input: ResultFilesInput,
-  lines: LineSources,
-  answers: AnswerStream,
+  { uncovered, unrouted, unnamedLines }: LineSources,
+  { run, answers, output, error }: UnfinishedFiles,
 ): Promise<MadeResultFiles> {
-  const { plan, onAnswers } = input;
-  const { batchId } = plan;
-  const [output, error] = await Promise.all([
-    ResultSink.open(plan.store, keyOf(input, 'output'), answers.lineMemory),
-    ResultSink.open(plan.store, keyOf(input, 'error')),
-  ]);
   // Read beside the merge, which mostly waits for its own reads.
-  const planned = plannedLines(plan);
+  const planned = plannedLines(input.plan);
   planned.catch(() => undefined);
-  try {
-    const { uncovered, unrouted } = lines;
-    const found = { uncovered, unrouted, answers, batchId, output, error, onAnswers };
-    const totals = addUnnamed(await writeResults(found), lines.unnamedLines);
-    checkTotals(input, totals);
-    checkLines(totals, await planned);
-    const outputFile = await finished(input, 'output', output);
-    const errorFile = await finished(input, 'error', error);
-    return { totals, outputFile, errorFile };
-  } catch (failure) {
-    await output.abandon(failure);
-    await error.abandon(failure);
-    throw failure;
-  }
+  await run.take({ answers, uncovered, unrouted, onAnswers: (bytes) => input.onAnswers(bytes) });
+  const totals = addUnnamed(run.totals(), unnamedLines);
+  checkTotals(input, totals);
+  checkLines(totals, await planned);
+  const outputFile = await finished(input, 'output', output);
+  const errorFile = await finished(input, 'error', error);
+  return { totals, outputFile, errorFile };
 }
 
 async function finished(
@@ -87,13 +88,13 @@ async function finished(
       id: resultFileId(batchId, kind),
       bytes: written.bytes,
       filename: resultFileName(batchId, kind),
-      objectKey: keyOf(input, kind),
+      objectKey: resultKey(placeOf(input), kind),
     }
   );
 }
 
-function keyOf({ plan, tenantFolder }: ResultFilesInput, kind: ResultKind): string {
-  return fileKey(tenantFolder, resultFileId(plan.batchId, kind));
+function placeOf({ plan: { store, batchId }, tenantFolder }: ResultFilesInput): FilesPlace {
+  return { store, batchId, tenantFolder };
 }
 
 /** Counts lines as failed that are not written, because their `custom_id` is unknown. */

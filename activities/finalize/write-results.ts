@@ -14,16 +14,20 @@ import { AgreedModel } from './agreed-model';
 import type { ResultSink } from './result-sink';
 import type { LineSource } from './unanswered-lines';
 
-/** What {@link writeResults} needs. */
-export interface ResultsInput {
+/** Where the lines of a batch are written. */
+export interface ResultsPlace {
   readonly batchId: string;
+  readonly output: ResultSink;
+  readonly error: ResultSink;
+}
+
+/** Three sources of lines, each in the order of the input. */
+export interface LinesInOrder {
   readonly answers: AnswerStream;
   /** Planned lines that may lack an answer. */
   readonly uncovered: LineSource;
   /** Lines of models that no gateway serves. */
   readonly unrouted: LineSource;
-  readonly output: ResultSink;
-  readonly error: ResultSink;
   /** Called with the bytes of answers merged since the last call; throws when the attempt must end. */
   onAnswers(answerBytes: number): void;
 }
@@ -45,19 +49,10 @@ export interface ResultTotals {
 
 /**
  * Writes every line of a batch once, in input order: output frames to the output file, everything else to
- * the error file (docs/design/journal.md#merge). Input order comes from three sorted sources: the answers,
- * the uncovered lines and the unrouted lines. @throws object_corrupt, object_store_failed
+ * the error file (docs/design/journal.md#merge).
  */
-export async function writeResults(input: ResultsInput): Promise<ResultTotals> {
-  const run = new ResultsRun(input);
-  do await run.takeAnswers();
-  while (await input.answers.load());
-  await run.takeLinesBefore(Number.POSITIVE_INFINITY);
-  return run.totals();
-}
-
-class ResultsRun {
-  readonly #input: ResultsInput;
+export class ResultsRun {
+  readonly #place: ResultsPlace;
   #completed = 0;
   #failed = 0;
   #unanswered = 0;
@@ -66,52 +61,23 @@ class ResultsRun {
   readonly #model = new AgreedModel();
   readonly #lines = new LineChecksum();
 
-  constructor(input: ResultsInput) {
-    this.#input = input;
+  constructor(place: ResultsPlace) {
+    this.#place = place;
   }
 
-  /** Writes all answers that are in memory, and the lines before them. */
-  async takeAnswers(): Promise<void> {
-    const { answers, uncovered, unrouted, output, error } = this.#input;
-    let answerBytes = 0;
-    for (;;) {
-      answerBytes += this.#copyLines();
-      const answer = answers.next();
-      if (answer === null) break;
-      const { offset } = answer;
-      if (uncovered.offset < offset || unrouted.offset < offset) await this.takeLinesBefore(offset);
-      if (uncovered.offset === offset) uncovered.skip();
-      this.#takeAnswer(answer);
-      answerBytes += answer.end - answer.start;
-      if (output.isFull) await output.drained();
-      if (error.isFull) await error.drained();
-    }
-    this.#input.onAnswers(answerBytes);
-  }
-
-  async takeLinesBefore(offset: number): Promise<void> {
-    const { uncovered, unrouted, error } = this.#input;
-    for (let lines = 1; ; lines++) {
-      const isPlanned = uncovered.offset < unrouted.offset;
-      const source = isPlanned ? uncovered : unrouted;
-      if (!(source.offset < offset)) return;
-      if (!source.isReady) await source.load();
-      if (isPlanned) this.#countUnanswered(source.offset);
-      else this.#unrouted++;
-      const line = source.take();
-      if (line !== null) {
-        const { customId, code } = line;
-        const id = lineId(this.#input.batchId, line.offset);
-        const bytes = errorLine({ lineId: id, customId, code });
-        error.writeLine(bytes, 0, bytes.length);
-      }
-      if (error.isFull) await error.drained();
-      if (lines % 1_000 === 0) this.#input.onAnswers(0);
-    }
+  /**
+   * Writes all lines of offsets below `limit`. It may be called again for those behind, with answers that continue these.
+   * @throws object_corrupt, object_store_failed
+   */
+  async take(lines: LinesInOrder, limit = Number.POSITIVE_INFINITY): Promise<void> {
+    let isBelow: boolean;
+    do isBelow = await this.#takeAnswers(lines, limit);
+    while (isBelow && (await lines.answers.load()));
+    await this.#takeLinesBefore(limit, lines);
+    this.#addCopied(lines.answers);
   }
 
   totals(): ResultTotals {
-    this.#addCopied();
     const completed = this.#completed;
     const failed = this.#failed + this.#unrouted;
     const answered = completed + this.#failed;
@@ -126,17 +92,66 @@ class ResultsRun {
     };
   }
 
+  /** Writes all answers that are in memory, and the lines before them; false if it has reached `limit`. */
+  async #takeAnswers(lines: LinesInOrder, limit: number): Promise<boolean> {
+    const { answers, uncovered, unrouted } = lines;
+    const { output, error } = this.#place;
+    let answerBytes = 0;
+    let isBelow = true;
+    for (;;) {
+      answerBytes += this.#copyLines(lines, limit);
+      const answer = answers.next();
+      isBelow = answer === null || answer.offset < limit;
+      if (answer === null || !isBelow) break;
+      const { offset } = answer;
+      if (uncovered.offset < offset || unrouted.offset < offset) {
+        await this.#takeLinesBefore(offset, lines);
+      }
+      if (uncovered.offset === offset) uncovered.skip();
+      this.#takeAnswer(answer);
+      answerBytes += answer.end - answer.start;
+      if (output.isFull) await output.drained();
+      if (error.isFull) await error.drained();
+    }
+    lines.onAnswers(answerBytes);
+    return isBelow;
+  }
+
+  async #takeLinesBefore(
+    offset: number,
+    { uncovered, unrouted, onAnswers }: LinesInOrder,
+  ): Promise<void> {
+    const { batchId, error } = this.#place;
+    for (let lines = 1; ; lines++) {
+      const isPlanned = uncovered.offset < unrouted.offset;
+      const source = isPlanned ? uncovered : unrouted;
+      if (!(source.offset < offset)) return;
+      if (!source.isReady) await source.load();
+      if (isPlanned) this.#countUnanswered(source.offset);
+      else this.#unrouted++;
+      const line = source.take();
+      if (line !== null) {
+        const { customId, code } = line;
+        const id = lineId(batchId, line.offset);
+        const bytes = errorLine({ lineId: id, customId, code });
+        error.writeLine(bytes, 0, bytes.length);
+      }
+      if (error.isFull) await error.drained();
+      if (lines % 1_000 === 0) onAnswers(0);
+    }
+  }
+
   /** Copies as many usual answers as possible at once, and returns how many bytes. */
-  #copyLines(): number {
-    const { answers, uncovered, unrouted, output } = this.#input;
-    const limit = Math.min(uncovered.offset, unrouted.offset);
-    const bytes = answers.copyLines(limit, this.#model.usualTag, output.room);
+  #copyLines({ answers, uncovered, unrouted }: LinesInOrder, limit: number): number {
+    const { output } = this.#place;
+    const before = Math.min(limit, uncovered.offset, unrouted.offset);
+    const bytes = answers.copyLines(before, this.#model.usualTag, output.room);
     output.wrote(bytes);
     return bytes;
   }
 
-  #addCopied(): void {
-    const { lines, checksum, tokens } = this.#input.answers.copied();
+  #addCopied(answers: AnswerStream): void {
+    const { lines, checksum, tokens } = answers.copied();
     const [inputTokens = 0, cachedTokens = 0, outputTokens = 0] = tokens;
     const [, , , reasoningTokens = 0, totalTokens = 0] = tokens;
     const usage = { inputTokens, cachedTokens, outputTokens, reasoningTokens, totalTokens };
@@ -159,10 +174,10 @@ class ResultsRun {
         ? answerUsage(window.subarray(start + FRAME_HEADER_BYTES, end))
         : frameUsage(window, start);
       this.#usage = addUsage(this.#usage, usage);
-      this.#input.output.writeLine(window, start + FRAME_HEADER_BYTES, end);
+      this.#place.output.writeLine(window, start + FRAME_HEADER_BYTES, end);
     } else {
       this.#failed++;
-      this.#input.error.writeLine(window, start + FRAME_HEADER_BYTES, end);
+      this.#place.error.writeLine(window, start + FRAME_HEADER_BYTES, end);
     }
   }
 }

@@ -60,16 +60,17 @@ async function openBatchGateway({ bench, mock, product }, inFlight) {
     await start(server(bench, folder, { name: 'apiserver', port: ports.apiHealth }));
     await start(server(bench, folder, { name: 'batch-processor', port: ports.processorHealth }));
     const client = createClient(`http://127.0.0.1:${ports.api}/v1`);
-    return { run: (work) => wholeBatch(client, work), close };
+    return { run: (work) => wholeBatch({ client, mock }, work), close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function wholeBatch(client, { file, lines, timeoutMs }) {
+async function wholeBatch({ client, mock }, { file, lines, timeoutMs }) {
   const { id, sentMs } = await client.create(await client.upload(file));
-  const { batch, atMs } = await client.ended(id, { everyMs: 50, timeoutMs });
+  const isNear = () => mock.hasAnswered(lines);
+  const { batch, atMs } = await client.ended(id, { everyMs: 50, timeoutMs, isNear });
   expectComplete(batch, lines);
   return (atMs - sentMs) / 1000;
 }

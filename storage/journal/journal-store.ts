@@ -45,7 +45,7 @@ export interface JournalStore {
     batchId: string,
     seals: readonly ManifestSeal[],
     check: () => void,
-  ): Promise<AnswerStream>;
+  ): Promise<SealedAnswers>;
 }
 
 /**
@@ -70,6 +70,17 @@ export interface AnswerStream {
   load(): Promise<boolean>;
   /** Idempotent. */
   close(): Promise<void>;
+}
+
+/** The answers in seals that may become more. */
+export interface SealedAnswers extends AnswerStream {
+  /**
+   * Closes this stream, and opens one of the answers that it has not given, and of those in further seals. The answer
+   * that `next` has returned last counts as not given. `lineMemory` of this stream stays valid until the new one is
+   * closed, and `copied` of the new one begins at 0. It may copy nothing. If it fails, both are closed.
+   * @throws object_corrupt, object_store_failed
+   */
+  continueWith(seals: readonly ManifestSeal[], check: () => void): Promise<SealedAnswers>;
 }
 
 /** The answer to one line. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { resultFileId } from '../../core/names/ids';
 import { manifestKey } from '../../core/names/object-names';
 import { chatLines, submit, untilTerminal } from '../support/stack';
-import { customIdsIn } from '../support/journal-files';
+import { customIdsIn, journalledAnswers } from '../support/journal-files';
 import { exists } from '../support/process-state';
 import type { Seen } from '../support/recording-backend';
 import { until } from '../support/until';
@@ -208,6 +208,58 @@ describe('a chunk whose worker is frozen beyond its heartbeat timeout', () => {
       // Those in flight at the freeze, answers that it had not written yet, and those that began while
       // PostgreSQL was silent.
       expect(sent.length - LINES).toBeLessThanOrEqual(2 * IN_FLIGHT + unwritten);
+    },
+    TEST_MS,
+  );
+});
+
+describe('result files that were begun while the last answer is awaited', () => {
+  const lines = 700;
+
+  function freezeAtDraft(): Promise<{ pid: number; id: string }> {
+    answerLargely();
+    scene.near.hold = (seen) => seen === scene.near.seen[lines - 1];
+    return freezeAt(scene, {
+      text: chatLines(lines),
+      isNow: (worker, batch) =>
+        !hasObject(scene.stack, manifestKey(batch.id)) &&
+        unfinishedOf(worker).some((size) => size > CONTENT.length),
+      isOver: (batchId) => hasResultFile(batchId),
+    });
+  }
+
+  it(
+    'are made anew when their worker is killed',
+    async () => {
+      const { stack, near } = scene;
+      const { pid, id } = await freezeAtDraft();
+      const answered = near.seen.filter((seen) => seen.answered).length;
+      const lost = answered - journalledAnswers(stack, id);
+      process.kill(pid, 'SIGKILL');
+      near.hold = () => false;
+      await expectCompleted(stack.client, id, { lines, timeoutMs: WAIT_MS });
+      expect(near.seen.length).toBeLessThanOrEqual(lines + IN_FLIGHT + lost);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'are given up when their worker wakes up after another one has delivered',
+    async () => {
+      const { stack, near } = scene;
+      const { pid, id } = await freezeAtDraft();
+      await scene.startSecond();
+      const delivered = await untilTerminal(stack.client, id, WAIT_MS);
+      const result = await stack.client.files.content(delivered.output_file_id ?? '');
+      const text = await result.text();
+      process.kill(pid, 'SIGCONT');
+      near.hold = () => false;
+      await until(() => unfinishedOf(pid).length === 0, WAIT_MS, 'the end of its own file');
+      await replaceWorker(stack, pid);
+      expect(await stack.client.batches.retrieve(id)).toEqual(delivered);
+      const after = await stack.client.files.content(delivered.output_file_id ?? '');
+      expect(await after.text()).toBe(text);
+      await expectCompleted(stack.client, id, { lines, timeoutMs: WAIT_MS });
     },
     TEST_MS,
   );

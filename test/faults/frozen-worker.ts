@@ -52,7 +52,7 @@ export function useTwoWorkers(): TwoWorkers {
   }, 60_000);
   beforeEach(() => {
     for (const backend of [scene.near, scene.far]) {
-      Object.assign(backend, { latencyMs: 0, judge: () => null });
+      Object.assign(backend, { latencyMs: 0, judge: () => null, hold: () => false });
       backend.seen.length = 0;
     }
   });

@@ -44,7 +44,7 @@ describe('the last chunk', () => {
   });
 
   it.concurrent.each([
-    ['of a long batch', { models: [{ model: 'alpha', entries: 50_001 }], announces: 'always' }],
+    ['of a long batch', { models: [{ model: 'alpha', entries: 250_001 }], announces: 'always' }],
     ['of a batch whose row may lack its phase', { announces: 'late' }],
     ['beside a model without a route', { undecided: ['beta'], announces: 'always' }],
   ] as const)('%s may not end it', async (_, options) => {

@@ -97,6 +97,12 @@ export class FrameMerge implements AnswerStream {
     return this.#top === undefined && this.#current.length === 0;
   }
 
+  /** What was not taken. The frame that `next` has returned last counts as not taken. */
+  rest(): FrameSource[] {
+    const open = this.#cursors.filter(({ offset }) => offset !== Number.POSITIVE_INFINITY);
+    return open.map((cursor) => cursor.rest());
+  }
+
   /** Idempotent. */
   async close(): Promise<void> {
     for (const cursor of this.#cursors) await cursor.close();

@@ -104,6 +104,12 @@ export class SealCursor implements MergedFrame {
     return this.#position + this.start;
   }
 
+  /** The source from the current frame on. Its first offset may be that of the frame before, until it is loaded. */
+  rest(): FrameSource {
+    const start = this.isLoaded ? this.position : this.#next;
+    return { ...this.#source, start, firstOffset: this.offset };
+  }
+
   /** The merge needs the next window after this offset; infinity if there is none, or it is being read. */
   get nextNeededAt(): number {
     if (this.#ahead !== null || this.#next >= this.#source.end) return Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { ResultSink } from '../../../activities/finalize/result-sink';
-import { writeResults, type ResultTotals } from '../../../activities/finalize/write-results';
+import { ResultsRun, type ResultTotals } from '../../../activities/finalize/write-results';
 import type { LineSource } from '../../../activities/finalize/unanswered-lines';
 import { NO_USAGE } from '../../../core/batch/counts';
 import { encodeFrame, FRAME_KIND } from '../../../core/journal/frame';
@@ -114,12 +114,14 @@ async function results(shapes: readonly Shape[], copiesLines: boolean): Promise<
   const error = await ResultSink.open(store, 'files/error');
   const unanswered = [...shapes.entries()].filter(([, one]) => one.unanswered);
   const missing = unanswered.map(([line]) => line);
-  const totals = await writeResults({
-    ...{ batchId: BATCH, answers, output, error, onAnswers: () => undefined },
+  const run = new ResultsRun({ batchId: BATCH, output, error });
+  await run.take({
+    ...{ answers, onAnswers: () => undefined },
     // A line that has an answer all the same, in a rest object, is skipped.
     uncovered: linesOf([...missing.filter((line) => line % 2 === 0), 17].sort((a, b) => a - b)),
     unrouted: linesOf(missing.filter((line) => line % 2 === 1 && line !== 17)),
   });
+  const totals = run.totals();
   await output.end();
   await error.end();
   await answers.close();

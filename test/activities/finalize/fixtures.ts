@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { createFinalize } from '../../../activities/finalize/finalize';
+import type { FoundDrafts } from '../../../activities/finalize/deps';
 import type { TerminalRecord } from '../../../storage/postgres/batches/types';
 import type { FinalizeResult } from '../../../activities/contract';
 import { NO_USAGE, type Usage } from '../../../core/batch/counts';
@@ -24,7 +25,7 @@ import type { ObjectStore } from '../../../storage/object-store';
 
 export const BATCH = `batch_${'0123456789abcdef'.repeat(2)}`;
 export const NONCE = 'aaaabbbbccccdddd';
-const INPUT_KEY = 'files/t/file-input';
+export const INPUT_KEY = 'files/t/file-input';
 
 /** A line of the input: its model, and whether a backend serves it. */
 export interface InputLine {
@@ -69,6 +70,8 @@ export class BatchPlace {
   /** Called when the row is read. */
   onRow: () => Promise<void> = () => Promise.resolve();
   path = '';
+  /** Where finalization looks for files that were begun. */
+  drafts: FoundDrafts = { take: () => Promise.resolve(null) };
   store!: ObjectStore;
   journal!: ReturnType<typeof createFilesystemJournal>;
 
@@ -179,6 +182,7 @@ export class BatchPlace {
         },
       },
       tenantHash,
+      drafts: this.drafts,
     });
     const window = this.windowMs === null ? {} : { windowMs: this.windowMs };
     const announces = this.announces ? { announces: true } : {};

@@ -26,6 +26,7 @@ const END: FinalizeResult = {
 /** A process whose chunks end when and how the test says. */
 function process({ end = END, isDraining = false }: { end?: unknown; isDraining?: boolean } = {}) {
   const ends: FinalizeInput[] = [];
+  const drafted: string[] = [];
   const open: ((result: ExecuteChunkResult | Error) => void)[] = [];
   const steps = {
     executeChunk: () =>
@@ -40,10 +41,16 @@ function process({ end = END, isDraining = false }: { end?: unknown; isDraining?
   const activity = createLastChunk({
     steps: steps as unknown as BatchActivities,
     logger: { warn: () => undefined },
+    drafts: {
+      advance: ({ batchId }) => drafted.push(`advance ${batchId}`),
+      drop: (batchId) => drafted.push(`drop ${batchId}`),
+    },
     drain: isDraining ? AbortSignal.abort() : new AbortController().signal,
   });
   return {
     ends,
+    /** What was asked of drafts. */
+    drafted,
     /** Begins a chunk; it returns what `end` gets. */
     begin: (input: Partial<ExecuteChunkInput> = {}) => {
       const run: Promise<ExecuteChunkResult> = new MockActivityEnvironment().run(activity, {
@@ -132,5 +139,48 @@ describe('the chunk that is done last in its process', () => {
     const draining = process({ isDraining: true });
     expect(await draining.begin(LAST).end()).toEqual(DONE);
     expect([near.ends, draining.ends]).toEqual([[], []]);
+  });
+});
+
+describe('result files', () => {
+  it('are begun while the last chunks are at work, and go on when one of them is done', async () => {
+    const { begin, drafted } = process();
+    const [first, second, last] = [begin(), begin(), begin(LAST)];
+    expect(drafted).toEqual([]);
+    await second.end();
+    await first.end();
+    expect(drafted).toEqual(['advance batch_1', 'advance batch_1']);
+    await last.end();
+    // Finalization has taken the draft; else it is of no use to anyone.
+    expect(drafted.slice(2)).toEqual(['drop batch_1']);
+  });
+
+  it('are not begun while something is left to hand out', async () => {
+    const { begin, drafted } = process();
+    const [first, second] = [begin(), begin()];
+    await first.end();
+    await second.end();
+    expect(drafted).not.toContain('advance batch_1');
+  });
+
+  it.each<[string, Partial<ExecuteChunkResult> | Error]>([
+    ['a stop', { stopCause: 'cancelled' }],
+    ['a failure', new Error('gone')],
+    ['a rest', { next: 3, left: 'box' }],
+  ])('are given up after %s', async (_, result) => {
+    const { begin, drafted } = process();
+    const [first, second, last] = [begin(), begin(), begin(LAST)];
+    await first.end();
+    await second.end(result).catch(() => undefined);
+    await last.end();
+    expect(drafted).toEqual(['advance batch_1', 'drop batch_1', 'drop batch_1']);
+  });
+
+  it('are not begun in a process that shuts down', async () => {
+    const { begin, drafted } = process({ isDraining: true });
+    const [first, last] = [begin(), begin(LAST)];
+    await first.end();
+    await last.end();
+    expect(drafted).not.toContain('advance batch_1');
   });
 });
