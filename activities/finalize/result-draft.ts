@@ -12,7 +12,7 @@ export interface DraftInput {
   readonly plan: BatchPlan;
   readonly inputKey: string;
   readonly tenantFolder: string;
-  /** Of answers; null for fewer. */
+  /** With fewer bytes of answers, a draft does not pay off. */
   readonly leastBytes: number;
   /** Throws when the draft is given up. */
   check(): void;
