@@ -43,7 +43,7 @@ import { openWorkerConnection, type WorkerConnection } from './temporal-connecti
 import { installTemporalRuntime } from './temporal-runtime';
 import { temporalTracing } from './temporal-tracing';
 import { traceActivities } from './trace-activities';
-import { createActivities, createResultDrafts, type WorkerActivities } from './wiring';
+import { createActivities, type WorkerActivities } from './wiring';
 import { delegateQueue } from '../workflows/contract';
 import { patchOptions } from './workflow-versions';
 
@@ -198,13 +198,9 @@ async function readWorkflowCode({ temporal }: Config) {
 
 /** All activities. Steps are measured and traced, also within an activity that does several of them. */
 function observedActivities(resources: WorkerResources, metrics: WorkerMetrics): WorkerActivities {
-  const drafts = createResultDrafts(resources);
-  const measured = measureJobs(createActivities({ ...resources, drafts }), {
-    ...resources,
-    metrics,
-  });
+  const measured = measureJobs(createActivities(resources), { ...resources, metrics });
   const steps = traceActivities(measured, resources.traces);
-  const { logger, drain } = resources;
+  const { logger, drain, drafts } = resources;
   const parts = { steps, logger, drain };
   return {
     ...steps,

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { ResultDrafts } from '../activities/finalize/result-drafts';
 import { createAttributeCheck } from '../client/attribute-check';
 import { createBatchWorkflows } from '../client/batch-workflows';
 import { openClient } from '../client/connection';
@@ -18,6 +19,7 @@ import type { Logger } from '../platform/logger';
 import { openHeaderVault } from '../platform/header-vault';
 import type { Tracing } from '../platform/tracing/tracing';
 import type { WorkerMetrics } from '../platform/worker-metrics';
+import { tenantHash } from '../storage/objects/tenant-hash';
 import { findBatchHeaders } from '../storage/postgres/batches/headers';
 import { createBatchRepository } from '../storage/postgres/batches/repository';
 import { createProgressReporter } from '../storage/postgres/progress';
@@ -95,6 +97,7 @@ export async function openResources(
     config,
     store,
     journal,
+    drafts: new ResultDrafts({ store, journal, tenantHash }),
     registry,
     routes,
     progress,

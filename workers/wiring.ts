@@ -4,9 +4,12 @@ import { createBatchSteps } from '../activities/batch-steps';
 import { createEndUnrouted } from '../activities/execute/end-unrouted';
 import { createExecuteChunk } from '../activities/execute/execute-chunk';
 import { withBoundedFailures } from '../activities/runtime/failure';
-import { createFinalize, createFinalizeNow } from '../activities/finalize/finalize';
-import type { FinalizeDeps } from '../activities/finalize/finalize';
-import { ResultDrafts } from '../activities/finalize/result-drafts';
+import {
+  createFinalize,
+  createFinalizeNow,
+  type FinalizeDeps,
+} from '../activities/finalize/finalize';
+import type { ResultDrafts } from '../activities/finalize/result-drafts';
 import { createIngest } from '../activities/ingest/ingest';
 import { recordBatch } from '../activities/ingest/record-batch';
 import type { ReconcileDeps } from '../activities/reconcile/reconcile';
@@ -47,8 +50,8 @@ export interface ActivityDeps extends ExecuteDeps {
   /** Counts a batch's requests against its tenant's limit; undefined without such a limit. */
   readonly enqueue?: NonNullable<IngestDeps['enqueue']>;
   readonly sharesPermits: Sending['sharesPermits'];
-  /** Result files that chunks have begun; undefined if none does. */
-  readonly drafts?: ResultDrafts;
+  /** Result files that chunks have begun. */
+  readonly drafts: ResultDrafts;
   /** Events after which a workflow continues as new; null: the server's suggestion. */
   readonly historyEvents?: number | null;
   readonly maintenance: MaintenanceDeps;
@@ -149,15 +152,8 @@ function createDelegation(deps: ActivityDeps): DelegateActivities {
 }
 
 function finalizing({ store, journal, batches, drafts }: ActivityDeps): FinalizeDeps {
-  return { store, journal, batches, tenantHash, ...(drafts === undefined ? {} : { drafts }) };
+  return { store, journal, batches, drafts, tenantHash };
 }
-
-/** Where the chunks of a process begin result files. */
-export function createResultDrafts({ store, journal }: ResultStores): ResultDrafts {
-  return new ResultDrafts({ store, journal, tenantHash });
-}
-
-type ResultStores = Pick<ActivityDeps, 'store' | 'journal'>;
 
 /** Activities that work on all batches: reconcile, late delivery and sweep. */
 function createMaintenance(deps: ActivityDeps): ReconcileActivities & SweepActivities {

@@ -41,7 +41,7 @@ const STOPPED_INGESTION_MS = 5_000;
 /** Patch id of workflows whose last chunk may end the batch. */
 const LAST_ENDS = 'last-chunk-ends-batch';
 
-/** With more lines, the turns that the last chunk saves do not matter. */
+/** The result files of more lines take longer than the attempt of a chunk should. */
 const MOST_LINES_AT_ONCE = 250_000;
 
 /** Patch id of workflows that look up models without a route again before their lines are given up. */

@@ -9,8 +9,8 @@ export interface FinalizeDeps {
   readonly store: ObjectStore;
   readonly journal: JournalStore;
   readonly batches: BatchesToFinalize;
-  /** Result files that this process has begun; undefined if it begins none. */
-  readonly drafts?: FoundDrafts;
+  /** Result files that this process has begun. */
+  readonly drafts: FoundDrafts;
   /** Folder name of a tenant's files. */
   tenantHash(tenant: string): string;
 }

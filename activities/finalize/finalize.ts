@@ -131,7 +131,7 @@ async function finalizePlanned(
 
   const { totals, outputFile, errorFile } = await makeResultFiles({
     ...{ journal, plan, cause, manifest: closing.manifest },
-    draft: (await deps.drafts?.take(batchId)) ?? null,
+    draft: await deps.drafts.take(batchId),
     inputKey: batch.inputObjectKey,
     tenantFolder: deps.tenantHash(batch.tenant),
     onAnswers: (answerBytes) => {

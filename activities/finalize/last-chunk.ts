@@ -47,7 +47,7 @@ export function createLastChunk(deps: LastChunkDeps): BatchActivities['executeCh
       prepareEnd(deps, input, atWork);
     }
     const isLast = atWork.chunks === 0 && atWork.isAllHandedOut;
-    const ended = isLast ? await endAfter(deps, input) : null;
+    const ended = isLast && !deps.drain.aborted ? await endAfter(deps, input) : null;
     return ended === null ? result : { ...result, ended };
   };
 }
@@ -66,8 +66,6 @@ async function endAfter(
   deps: LastChunkDeps,
   { batchId, planNonce, deadlineMs }: ExecuteChunkInput,
 ): Promise<FinalizeResult | null> {
-  const { drafts, drain } = deps;
-  if (drain.aborted) return null;
   const limits = { windowMs: MAX_END_MS, isBounded: true };
   try {
     return await endEarly(deps, deadlineMs, {
@@ -75,7 +73,7 @@ async function endAfter(
       failure: 'the last chunk leaves the end of its batch to the workflow',
     });
   } finally {
-    drafts.drop(batchId);
+    deps.drafts.drop(batchId);
   }
 }
 

@@ -28,7 +28,6 @@ const LEAST_SHARE = 0.5;
  */
 export class ResultDraft {
   readonly #input: DraftInput;
-  /** In key order. */
   #seals: readonly SealInfo[];
   /** Lines of smaller offsets are written. */
   #limit: number;

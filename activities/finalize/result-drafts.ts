@@ -92,7 +92,7 @@ class OpenDraft {
       await draft.advance();
       return draft;
     } catch {
-      // It only saves time: whoever ends the batch finds what is wrong.
+      // A draft only saves time. If something is wrong, finalization finds it.
       this.#isOver = true;
       return null;
     }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { parseManifest } from '../../../core/journal/manifest';
-import { batchPrefix, manifestKey } from '../../../core/names/object-names';
+import { batchPrefix, manifestKey, modelMapKey } from '../../../core/names/object-names';
+import { encodeModelMap, parseModelMap } from '../../../core/plan/model-map';
 import { MAX_OPEN_SOURCES } from '../../../storage/journal/merge/frame-merge';
 import { BATCH, BatchPlace, error, models, output } from './fixtures';
 
@@ -47,6 +48,24 @@ describe('finalization without a cause', () => {
     place.announces = true;
     await place.finalize(null);
     expect(place.phases).toEqual(['finalizing']);
+  });
+
+  it.each([
+    [50_000, []],
+    [50_001, ['finalizing']],
+  ])('writes the phase of %s lines that are ended early: %j', async (lineCount, phases) => {
+    place = await BatchPlace.create(models('m'));
+    place.isBounded = true;
+    const key = modelMapKey(BATCH);
+    const map = parseModelMap(await place.store.read(key));
+    await place.store.delete(key);
+    await place.store.putIfAbsent(key, encodeModelMap({ ...map, line_count: lineCount }));
+    expect(await place.finalize(null)).toMatchObject({ kind: 'holes' });
+    expect(place.phases).toEqual([]);
+    await place.answerAll('m', 0, 1);
+    // It is written with the manifest, before the lines are found to be too few.
+    await expect(place.finalize(null)).rejects.toMatchObject({ type: 'object_corrupt' });
+    expect(place.phases).toEqual(phases);
   });
 
   it('ends the batch if its phase cannot be written', async () => {

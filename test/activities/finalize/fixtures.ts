@@ -64,6 +64,8 @@ export class BatchPlace {
   windowMs: number | null = null;
   /** Whether finalization is asked to write its phase. */
   announces = false;
+  /** Whether it is an attempt within another activity. */
+  isBounded = false;
   readonly phases: string[] = [];
   /** Called when the phase is written. */
   onPhase: () => Promise<void> = () => Promise.resolve();
@@ -186,7 +188,8 @@ export class BatchPlace {
     });
     const window = this.windowMs === null ? {} : { windowMs: this.windowMs };
     const announces = this.announces ? { announces: true } : {};
-    return env.run(run, { batchId: BATCH, nonce, cause, ...window, ...announces });
+    const bounded = this.isBounded ? { isBounded: true } : {};
+    return env.run(run, { batchId: BATCH, nonce, cause, ...window, ...announces, ...bounded });
   }
 
   /** Lines of a result file; null if there is none. */
