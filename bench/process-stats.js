@@ -86,7 +86,8 @@ function watch({ roots, memoryOf }) {
   const startedMs = performance.now();
   const before = { machine: machineCpuSec(), ours: oursSec(roots), subject: familySec(memoryOf) };
   const samplesMb = [];
-  const timer = setInterval(() => samplesMb.push(familyMb(memoryOf).now), SAMPLE_MS);
+  // A row that fails never ends its observation.
+  const timer = setInterval(() => samplesMb.push(familyMb(memoryOf).now), SAMPLE_MS).unref();
   return {
     end() {
       clearInterval(timer);

@@ -27,7 +27,8 @@ async function main([root, folder]) {
     }),
     recordEnd: async () => 'completed',
   };
-  const deps = { store, journal, batches, tenantHash: () => BATCH.tenantFolder };
+  const files = { store, journal, tenantHash: () => BATCH.tenantFolder };
+  const deps = { ...files, batches, drafts: new product.ResultDrafts(files) };
   const finalize = product.createFinalizeNow(deps);
 
   const before = { cpu: process.cpuUsage(), ms: performance.now(), mb: memoryMb(process.pid).now };

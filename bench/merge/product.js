@@ -8,6 +8,7 @@ function loadProduct(root) {
   const load = (file) => require(path.join(root, 'dist', file));
   return {
     ...load('activities/finalize/finalize.js'),
+    ...load('activities/finalize/result-drafts.js'),
     ...load('core/batch/counts.js'),
     ...load('core/journal/frame.js'),
     ...load('core/names/ids.js'),
