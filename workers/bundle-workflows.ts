@@ -4,7 +4,7 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 import { packageRoot } from '../platform/package-root';
 import { leanBundle } from './lean-bundle';
 import { withShortStacks } from './short-stacks';
-import { workflowInterceptorModules } from './workflow-source';
+import { bundleSource } from './workflow-source';
 
 /** Path of the workflow bundle: the build writes it, workers read it. */
 export function bundlePath(): string {
@@ -17,8 +17,7 @@ export function bundlePath(): string {
  */
 async function bundleWorkflows(workflowsPath: string): Promise<string> {
   const { code } = await bundleWorkflowCode({
-    workflowsPath,
-    workflowInterceptorModules: workflowInterceptorModules(),
+    ...bundleSource(workflowsPath),
     logger: {
       trace,
       debug: trace,

@@ -18,7 +18,7 @@ import { OpenTelemetryPlugin } from '@temporalio/interceptors-opentelemetry-v2';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { NoopSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { createBatchWorkflows } from '../../client/batch-workflows';
-import { workflowInterceptorModules } from '../../workers/workflow-source';
+import { bundleSource } from '../../workers/workflow-source';
 import { BATCH_QUEUE, BATCH_WORKFLOW, EXEC_QUEUE } from '../../workflows/contract';
 import { batchIdFromBytes } from '../../core/names/ids';
 import { oncePerRun } from '../support/once-per-run';
@@ -44,10 +44,9 @@ let bundle: Promise<WorkflowBundle> | null = null;
 const BUNDLE_MS = 60_000;
 
 async function bundleInto(folder: string): Promise<{ codePath: string }> {
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(__dirname, '..', '..', 'workflows', 'index.ts'),
-    workflowInterceptorModules: workflowInterceptorModules(),
-  });
+  const { code } = await bundleWorkflowCode(
+    bundleSource(join(__dirname, '..', '..', 'workflows', 'index.ts')),
+  );
   const codePath = join(folder, 'workflows.js');
   writeFileSync(codePath, code);
   return { codePath };
