@@ -38,6 +38,8 @@ export interface StorageOptions {
   readonly tracing?: Pick<Tracing, 'beginChild'> | null;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
+  /** The same for scans whose chunks are new ones, not lent; without it, `onPassed`. */
+  readonly onScanned?: (bytes: number) => void;
 }
 
 /**
@@ -93,7 +95,7 @@ const SDK_NODE_WARNING_OFF = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED';
 
 function openBucket(
   settings: Extract<Config['object_store'], { type: 's3' }>,
-  { onPassed, observe }: StorageOptions,
+  { onPassed, onScanned, observe }: StorageOptions,
 ): Promise<ObjectStore> {
   presetEnvironment(SDK_NODE_WARNING_OFF, 'true');
   // Loaded on demand, because AWS's SDK costs 0.2 s in every process that loads it.
@@ -102,6 +104,7 @@ function openBucket(
   return openS3Store({
     ...s3OptionsOf(settings),
     ...(onPassed === undefined ? {} : { onPassed }),
+    ...(onScanned === undefined ? {} : { onScanned }),
     onRetry: (operation) => observe?.(operation, 'retry'),
   });
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../platform/config';
+import { createChunkCollector } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import type { StartWait } from '../platform/start-wait';
 import type { Tracing } from '../platform/tracing/tracing';
@@ -56,7 +57,7 @@ function storageOptions({ logger, metrics, tracing }: StoreContext): StorageOpti
   // Chunks, the journal and Temporal repeat operations that fail.
   const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
   const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
-  return { logger, observe, onFlushed, tracing };
+  return { logger, observe, onFlushed, tracing, onScanned: createChunkCollector() };
 }
 
 function openPools(url: string, logger: Logger) {

@@ -26,6 +26,8 @@ export interface S3StoreOptions {
   readonly onRetry?: OnRetry;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
+  /** The same for scans; without it, `onPassed`. */
+  readonly onScanned?: (bytes: number) => void;
 }
 
 /** A bucket that is open for requests. */

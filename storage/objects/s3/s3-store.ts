@@ -30,10 +30,14 @@ export async function openS3Store(options: S3StoreOptions): Promise<ObjectStore>
     bucket.client.destroy();
     throw error;
   }
-  return s3Store(bucket, options.onPassed ?? (() => undefined));
+  const { onPassed = () => undefined, onScanned = onPassed } = options;
+  return s3Store(bucket, { onPassed, onScanned });
 }
 
-function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectStore {
+function s3Store(
+  bucket: S3Bucket,
+  { onPassed, onScanned }: Required<Pick<S3StoreOptions, 'onPassed' | 'onScanned'>>,
+): ObjectStore {
   const writer = new ObjectWriter(bucket, onPassed);
   const put: ObjectStore['putIfAbsent'] = (key, body) => writer.putIfAbsent(key, body);
   return {
@@ -46,7 +50,7 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
     },
     read: (key, range) => readRange(bucket, key, range),
     stream: (key, range) => new S3Stream(new ObjectBytes(bucket, { key, range }), onPassed),
-    scan: (key) => new S3Stream(new ObjectBytes(bucket, { key }), onPassed),
+    scan: (key) => new S3Stream(new ObjectBytes(bucket, { key }), onScanned),
     open: (key) => openS3Reader(bucket, key),
     list: (prefix) => listed(bucket, prefix),
     delete: (key) =>

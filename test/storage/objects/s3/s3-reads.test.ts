@@ -168,3 +168,22 @@ it('never takes other bytes for a range from a service that ignores ranges', asy
     message: expect.stringContaining('ignored the range'),
   });
 });
+
+describe('chunks that have passed', () => {
+  it('are counted for scans apart from other reads, or together', async () => {
+    const passed = { scans: 0, others: 0 };
+    const onPassed = (bytes: number): void => void (passed.others += bytes);
+    const onScanned = (bytes: number): void => void (passed.scans += bytes);
+    const apart = await openS3Store({ ...options, onPassed, onScanned });
+    await gather(apart.scan('object'));
+    expect(passed).toEqual({ scans: BODY.length, others: 0 });
+    await gather(apart.stream('object'));
+    expect(passed).toEqual({ scans: BODY.length, others: BODY.length });
+    await apart.close();
+
+    const together = await openS3Store({ ...options, onPassed });
+    await gather(together.scan('object'));
+    expect(passed).toEqual({ scans: BODY.length, others: 2 * BODY.length });
+    await together.close();
+  });
+});
