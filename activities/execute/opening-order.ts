@@ -14,13 +14,19 @@ export type Opened = () => void;
  */
 export class OpeningOrder {
   readonly #first = new Map<string, Promise<void>>();
+  readonly #mostMs: number;
 
-  /** Waits until the chunk may open, for 50 ms at most. The caller calls the result in any case. */
+  /** @param mostMs longest time that a chunk waits, ms */
+  constructor(mostMs = MOST_MS) {
+    this.#mostMs = mostMs;
+  }
+
+  /** Waits until the chunk may open. The caller calls the result in any case. */
   async enter({ batchId, safeModel }: Chunk, signal: AbortSignal): Promise<Opened> {
     const key = `${batchId}/${safeModel}`;
     const first = this.#first.get(key);
     if (first === undefined) return this.#begin(key);
-    await Promise.race([first, pause(MOST_MS, signal)]);
+    await Promise.race([first, pause(this.#mostMs, signal)]);
     return () => undefined;
   }
 

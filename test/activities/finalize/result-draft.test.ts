@@ -110,7 +110,7 @@ it('makes the same files as a merge of all seals at once', async () => {
   );
   expect(begun).toBeGreaterThan(30);
   expect(advanced).toBeGreaterThan(30);
-});
+}, 120_000);
 
 it('is begun when half of the input can be written, and has lines before the first one without an answer', async () => {
   const place = await placeOf();
