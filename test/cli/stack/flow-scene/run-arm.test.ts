@@ -21,6 +21,8 @@ function servers() {
 }
 
 it('measures how many requests the engines answer per second', async () => {
+  // The first time, code is compiled, which takes most of it on a busy machine.
+  await measureCapacity(servers(), 600, signal);
   const capacity = await measureCapacity(servers(), 600, signal);
   // 16 slots and four steps of 5 ms for each answer: no machine gives more. A busy one gives much less.
   expect(capacity).toBeLessThan(1_000);
