@@ -1,6 +1,7 @@
 import { isOfBatch } from '../core/names/object-names';
 import { presetEnvironment } from '../platform/config';
 import type { Config } from '../platform/config-schema';
+import { createChunkCollector } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import type { Tracing } from '../platform/tracing/tracing';
 import { createFilesystemJournal } from './journal/filesystem-journal';
@@ -38,8 +39,6 @@ export interface StorageOptions {
   readonly tracing?: Pick<Tracing, 'beginChild'> | null;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
-  /** The same for scans whose chunks are new ones, not lent; without it, `onPassed`. */
-  readonly onScanned?: (bytes: number) => void;
 }
 
 /**
@@ -95,7 +94,7 @@ const SDK_NODE_WARNING_OFF = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED';
 
 function openBucket(
   settings: Extract<Config['object_store'], { type: 's3' }>,
-  { onPassed, onScanned, observe }: StorageOptions,
+  { onPassed, observe }: StorageOptions,
 ): Promise<ObjectStore> {
   presetEnvironment(SDK_NODE_WARNING_OFF, 'true');
   // Loaded on demand, because AWS's SDK costs 0.2 s in every process that loads it.
@@ -104,7 +103,7 @@ function openBucket(
   return openS3Store({
     ...s3OptionsOf(settings),
     ...(onPassed === undefined ? {} : { onPassed }),
-    ...(onScanned === undefined ? {} : { onScanned }),
+    onScanned: createChunkCollector(),
     onRetry: (operation) => observe?.(operation, 'retry'),
   });
 }

@@ -1,5 +1,4 @@
 import type { Config } from '../platform/config';
-import { createChunkCollector } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import type { StartWait } from '../platform/start-wait';
 import type { Tracing } from '../platform/tracing/tracing';
@@ -57,7 +56,7 @@ function storageOptions({ logger, metrics, tracing }: StoreContext): StorageOpti
   // Chunks, the journal and Temporal repeat operations that fail.
   const observe = countOperations(metrics.fileStorageOperations, 'processor', () => 'retry');
   const onFlushed = (tookMs: number): void => metrics.journalFlush.observe(tookMs / 1000);
-  return { logger, observe, onFlushed, tracing, onScanned: createChunkCollector() };
+  return { logger, observe, onFlushed, tracing };
 }
 
 function openPools(url: string, logger: Logger) {

@@ -64,14 +64,18 @@ const part: fc.Arbitrary<TestPart> = fc.oneof(
     filename: fc.string({ maxLength: 20 }).map((text) => text.replace(/["\r\n]/g, '')),
   }),
 );
+/** The entries of forms that are accepted: as a file, and as a part of an upload. */
+const FILE_FORM: TestPart[] = [
+  { name: 'purpose', value: 'user_data' },
+  { name: 'file', value: LINE, filename: 'a.jsonl' },
+];
+const PART_FORM: TestPart[] = [{ name: 'data', value: LINE, filename: 'a' }];
+
 /** Entries of a valid form, some of them removed, others added. */
 const nearGood: fc.Arbitrary<TestPart[]> = fc
   .record({
-    good: fc.subarray<TestPart>([
-      { name: 'purpose', value: 'user_data' },
-      { name: 'file', value: LINE, filename: 'a.jsonl' },
-    ]),
-    data: fc.subarray<TestPart>([{ name: 'data', value: LINE, filename: 'a' }]),
+    good: fc.subarray(FILE_FORM),
+    data: fc.subarray(PART_FORM),
     other: fc.array(part, { maxLength: 1 }),
     isFile: fc.boolean(),
   })
@@ -105,15 +109,7 @@ const damagedForm = fc
   );
 
 /** One that each of the two accepts. Of the others, so few are accepted that 300 may have none. */
-const goodForms: [Buffer][] = [
-  [
-    formBytes([
-      { name: 'purpose', value: 'user_data' },
-      { name: 'file', value: LINE, filename: 'a.jsonl' },
-    ]),
-  ],
-  [formBytes([{ name: 'data', value: LINE, filename: 'a' }])],
-];
+const goodForms: [Buffer][] = [[formBytes(FILE_FORM)], [formBytes(PART_FORM)]];
 
 it.each(['/v1/files', 'parts'])(
   'a damaged form for %s is accepted or refused, never a 5xx',
