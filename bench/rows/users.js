@@ -96,7 +96,8 @@ async function coldStart(bench) {
 async function coldRun(bench) {
   const from = (file) => require(path.join(bench.root, 'dist/cli/stack/flow-scene', file));
   const { ARMS, KNEE } = from('scene-plan.js');
-  const { measureCapacity, runArm } = from('run-arm.js');
+  const { measureCapacity } = from('measure-capacity.js');
+  const { runArm } = from('run-arm.js');
   const abort = new AbortController();
   // Every open request listens.
   setMaxListeners(0, abort.signal);

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { arrivals, KNEE, PERMITS, type Arm } from './scene-plan';
+import { arrivals, PERMITS, type Arm } from './scene-plan';
 import { SceneClient } from './scene-client';
 import type { SceneServers } from './scene-servers';
 
@@ -79,36 +79,6 @@ export async function runArm(run: ArmRun): Promise<ArmRecord> {
     over.abort();
     client.close();
   }
-}
-
-/** Answers per second of the engines if each has as many requests as it has slots. */
-export async function measureCapacity(
-  servers: SceneServers,
-  durationMs: number,
-  signal: AbortSignal,
-): Promise<number> {
-  const client = new SceneClient();
-  const ended = new AbortController();
-  const over = AbortSignal.any([signal, ended.signal]);
-  setMaxListeners(0, over);
-  const timer = setTimeout(() => ended.abort(), durationMs);
-  const startMs = performance.now();
-  const ends: number[] = [];
-  const lane = async (number: number): Promise<void> => {
-    for (let i = 0; !over.aborted; i++) {
-      const url = servers.engines[number % servers.engines.length] ?? '';
-      const name = `capacity ${number} ${i}`;
-      const call = { url, name, isStream: false, token: null, dueMs: performance.now() };
-      if ((await client.send({ ...call, signal: over })).isAnswered)
-        ends.push(performance.now() - startMs);
-    }
-  };
-  await Promise.all(Array.from({ length: KNEE }, (_, number) => lane(number)));
-  clearTimeout(timer);
-  client.close();
-  signal.throwIfAborted();
-  // The first answers come all at once: the second half is even.
-  return ends.filter((endMs) => endMs > durationMs / 2).length / (durationMs / 2_000);
 }
 
 interface Place {

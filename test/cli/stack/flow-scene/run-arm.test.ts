@@ -1,4 +1,5 @@
-import { measureCapacity, runArm } from '../../../../cli/stack/flow-scene/run-arm';
+import { measureCapacity } from '../../../../cli/stack/flow-scene/measure-capacity';
+import { runArm } from '../../../../cli/stack/flow-scene/run-arm';
 import { ARMS } from '../../../../cli/stack/flow-scene/scene-plan';
 import { startSimulator, type Simulator } from '../../../../simulator/main';
 
@@ -21,12 +22,15 @@ function servers() {
 }
 
 it('measures how many requests the engines answer per second', async () => {
-  // The first time, code is compiled, which takes most of it on a busy machine.
-  await measureCapacity(servers(), 600, signal);
   const capacity = await measureCapacity(servers(), 600, signal);
   // 16 slots and four steps of 5 ms for each answer: no machine gives more. A busy one gives much less.
   expect(capacity).toBeLessThan(1_000);
   expect(capacity).toBeGreaterThan(10);
+});
+
+it('has no capacity for engines that do not answer', async () => {
+  const dead = { ...servers(), engines: ['http://127.0.0.1:1'] };
+  expect(await measureCapacity(dead, 50, signal)).toBe(0);
 });
 
 it.each(ARMS)('runs an arm of the scene: $name', async (arm) => {
