@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { OnSettled } from '../core/async/tell';
 import type { Range } from '../core/range';
 
 /**
@@ -109,6 +110,16 @@ export interface ObjectReader {
    * callers may keep, or the first bytes of `into`, which must hold at least `length`.
    */
   read(position: number, length: number, into?: Buffer): Promise<Buffer>;
+  /**
+   * The same without a promise, for reads of which there is one for each request
+   * (docs/design/execution.md#lines-that-are-read-alone). `onRead` may be called before it returns.
+   */
+  readLater(
+    position: number,
+    length: number,
+    into: Buffer | undefined,
+    onRead: OnSettled<Buffer>,
+  ): void;
   /**
    * The same, synchronously from memory, without a system call. Null if the bytes are not in memory; then
    * the caller must use `read`.

@@ -137,13 +137,14 @@ export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, Sl
   /** Begins. May end the try before it returns. */
   start(): void {
     const { offset, length } = this.line;
-    try {
-      const bytes = this.#parts.input.readNow?.(offset, length, this.#block) ?? null;
-      if (bytes === null) void this.#startLater();
-      else this.#onRead(bytes);
-    } catch (error) {
-      this.fail(error);
-    }
+    const { input } = this.#parts;
+    const block = this.#block;
+    const bytes = input.readNow?.(offset, length, block) ?? null;
+    if (bytes !== null) return this.#prepare(bytes);
+    input.readLater(offset, length, block, (read, error) => {
+      if (read === null) this.fail(error);
+      else this.#prepare(read);
+    });
   }
 
   /** Ends the try as failed before it was sent. */
@@ -199,10 +200,10 @@ export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, Sl
     }
   }
 
-  async #startLater(): Promise<void> {
-    const { offset, length } = this.line;
+  /** Sends the line, or fails the try. */
+  #prepare(bytes: Buffer): void {
     try {
-      this.#onRead(await this.#parts.input.read(offset, length, this.#block));
+      this.#onRead(bytes);
     } catch (error) {
       this.fail(error);
     }

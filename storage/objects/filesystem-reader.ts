@@ -1,14 +1,20 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ObjectReader } from '../object-store';
-import { mapped } from './filesystem-errors';
+import { CallbackFile } from './callback-file';
+import { asStoreError, mapped } from './filesystem-errors';
 import { fillFrom } from './fill-from';
 import { createWindowedReader } from './windowed-reader';
 
 /** Reads from an open file, which it owns. */
 export function createFileReader(file: FileHandle, size: number): ObjectReader {
+  const callbackFile = new CallbackFile(file);
   return createWindowedReader({
     size,
     readInto: (position, into) => mapped('read', () => fillFrom(file, position, into)),
-    close: () => mapped('close', () => file.close()),
+    readLater: (position, into, onRead) =>
+      callbackFile.read(position, into, (bytesRead, error) =>
+        onRead(bytesRead, error === null ? null : asStoreError(error, 'read')),
+      ),
+    close: () => mapped('close', () => callbackFile.close()),
   });
 }

@@ -86,6 +86,11 @@ function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectRea
     ...(readNow === undefined ? {} : { readNow }),
     readAhead: (position) => watched('retrieve', Promise.resolve(reader.readAhead?.(position))),
     read: (position, length, into) => watched('retrieve', reader.read(position, length, into)),
+    readLater: (position, length, into, onRead) =>
+      reader.readLater(position, length, into, (bytes, error) => {
+        if (error !== null && isFault(error)) observe('retrieve', 'failed');
+        onRead(bytes, error);
+      }),
     close: () => reader.close(),
   };
 }

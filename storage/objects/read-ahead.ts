@@ -35,19 +35,30 @@ export class ReadAhead {
     return true;
   }
 
-  /** The same, after reading ahead if that pays off; false if the caller must read by itself. */
+  /** Whether {@link load} would refuse this read, which then counts as made. */
+  refuses(position: number, target: Buffer): boolean {
+    if (this.#isLoading(position, target) || this.#paysOff(position, target)) return false;
+    this.#at = position + target.length;
+    return true;
+  }
+
+  /** The same as {@link serve}, after reading ahead if that pays off; false if the caller must read by itself. */
   async load(position: number, target: Buffer): Promise<boolean> {
-    const end = position + target.length;
-    const isNext = this.#at !== null && position >= this.#at && position < this.#at + WINDOW_BYTES;
-    this.#at = end;
-    if (this.#loading === null) {
-      if (!isNext || target.length > WINDOW_BYTES / 2) return false;
-      this.#loading = this.#begin(position);
-    }
-    const { start, end: loadedEnd, done } = this.#loading;
-    if (position < start || end > loadedEnd) return false;
-    await done;
+    if (this.#paysOff(position, target)) this.#loading = this.#begin(position);
+    this.#at = position + target.length;
+    if (!this.#isLoading(position, target)) return false;
+    await this.#loading?.done;
     return this.serve(position, target);
+  }
+
+  #paysOff(position: number, { length }: Buffer): boolean {
+    if (this.#loading !== null || this.#at === null || length > WINDOW_BYTES / 2) return false;
+    return position >= this.#at && position < this.#at + WINDOW_BYTES;
+  }
+
+  #isLoading(position: number, { length }: Buffer): boolean {
+    const loading = this.#loading;
+    return loading !== null && position >= loading.start && position + length <= loading.end;
   }
 
   /** Fills the window from `position` on, unless it is being filled. */

@@ -1,3 +1,4 @@
+import { tell, type OnSettled } from '../../core/async/tell';
 import type { ObjectReader } from '../object-store';
 import { ReadAhead, type ReadInto } from './read-ahead';
 
@@ -6,6 +7,8 @@ export interface WindowedSource {
   readonly size: number;
   /** Reads bytes inside the object. Always asynchronous: a share or a store may hang for minutes. */
   readonly readInto: ReadInto;
+  /** The same with a callback. */
+  readLater(position: number, into: Buffer, onRead: OnSettled<number>): void;
   /** Called at most once. */
   close(): Promise<void>;
 }
@@ -22,13 +25,26 @@ export function createWindowedReader(source: WindowedSource): ObjectReader {
     const inside = Math.max(0, Math.min(length, size - position));
     return into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
   };
+  const isThere = (position: number, target: Buffer): boolean =>
+    target.length === 0 || ahead.serve(position, target);
+  const loadOrRead = async (position: number, target: Buffer): Promise<number> => {
+    if (await ahead.load(position, target)) return target.length;
+    return readInto(position, target);
+  };
   return {
     size,
     read: async (position, length, into) => {
       const target = targetOf(position, length, into);
-      if (target.length === 0 || ahead.serve(position, target)) return target;
-      if (await ahead.load(position, target)) return target;
-      return target.subarray(0, await readInto(position, target));
+      if (isThere(position, target)) return target;
+      return target.subarray(0, await loadOrRead(position, target));
+    },
+    readLater: (position, length, into, onRead) => {
+      const target = targetOf(position, length, into);
+      if (isThere(position, target)) return onRead(target, null);
+      const onBytes: OnSettled<number> = (bytesRead, error) =>
+        onRead(bytesRead === null ? null : target.subarray(0, bytesRead), error);
+      if (ahead.refuses(position, target)) source.readLater(position, target, onBytes);
+      else tell(loadOrRead(position, target), onBytes);
     },
     readNow: (position, length, into) => {
       if (closing !== null) return null;

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { NightshiftError } from '../../core/errors';
 import type { Range } from '../../core/range';
 import type { ObjectBody, ObjectReader, ObjectStore, PutResult } from '../../storage/object-store';
+import { readerOf } from './reader-of';
 
 /** An object store in memory, with its objects open to view. */
 export interface MemoryStore extends ObjectStore {
@@ -93,7 +94,7 @@ async function* chunks(bytes: () => Buffer, chunkBytes: number): AsyncGenerator<
 }
 
 function reader(object: Buffer): ObjectReader {
-  return {
+  return readerOf({
     size: object.length,
     read: async (position, length, into) => {
       const bytes = object.subarray(position, position + length);
@@ -101,5 +102,5 @@ function reader(object: Buffer): ObjectReader {
       return into.subarray(0, bytes.copy(into));
     },
     close: async () => undefined,
-  };
+  });
 }

@@ -1,3 +1,4 @@
+import { tell } from '../../../core/async/tell';
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
 import type { CachedObject, PageCache } from './page-cache';
@@ -29,27 +30,38 @@ export function createCachedReader(
   let lastPosition = Number.POSITIVE_INFINITY;
   let nextPosition = 0;
   let runPages = FIRST_PAGES;
-  const readForward = async (position: number, into: Buffer): Promise<void> => {
+  const readForward = async (position: number, into: Buffer): Promise<number> => {
     const read = cache.read(object, { position, into, aheadPages: runPages });
     const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
     if (cache.fetchAhead(object, ahead, runPages)) {
       runPages = Math.min(2 * runPages, MOST_PAGES);
     }
     await read;
+    return into.length;
+  };
+  /** Notes a read. Returns whether it goes on behind the one before. */
+  const isForward = (position: number, into: Buffer): boolean => {
+    // Windows of frames overlap: each begins with the frame that the one before has cut.
+    const goesOn = position > lastPosition && position < nextPosition + PAGE_BYTES;
+    lastPosition = position;
+    nextPosition = position + into.length;
+    readsSoFar++;
+    return goesOn;
+  };
+  const readSomewhere = async (position: number, into: Buffer): Promise<number> => {
+    const isWide = size <= SMALL_BYTES || (readsSoFar > FEW_READS && size <= wideBytes);
+    if (isWide) await cache.readBlocks(object, position, into);
+    else await cache.read(object, { position, into, aheadPages: 0 });
+    return into.length;
   };
   return createWindowedReader({
     size,
-    readInto: async (position, into) => {
-      // Windows of frames overlap: each begins with the frame that the one before has cut.
-      const isForward = position > lastPosition && position < nextPosition + PAGE_BYTES;
-      lastPosition = position;
-      nextPosition = position + into.length;
-      readsSoFar++;
-      const isWide = size <= SMALL_BYTES || (readsSoFar > FEW_READS && size <= wideBytes);
-      if (isForward) await readForward(position, into);
-      else if (isWide) await cache.readBlocks(object, position, into);
-      else await cache.read(object, { position, into, aheadPages: 0 });
-      return into.length;
+    readInto: (position, into) =>
+      isForward(position, into) ? readForward(position, into) : readSomewhere(position, into),
+    readLater: (position, into, onRead) => {
+      if (isForward(position, into)) tell(readForward(position, into), onRead);
+      else if (!cache.readCached(object, position, into, onRead))
+        tell(readSomewhere(position, into), onRead);
     },
     close: () => Promise.resolve(),
   });

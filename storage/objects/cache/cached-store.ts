@@ -61,9 +61,14 @@ export async function openCachedStore(
 }
 
 /** Without a file every read is a request. That is slow, but no reason to stop a worker. */
-async function openDisk({ bytes, folder, logger, openDisk: open = openPageFile }: CacheOptions) {
-  const nothing = (): Promise<never> => Promise.reject(new Error('no cache'));
-  const off = { slots: 0, read: nothing, write: nothing, close: () => Promise.resolve() };
+async function openDisk(options: CacheOptions): Promise<PageDisk> {
+  const { bytes, folder, logger, openDisk: open = openPageFile } = options;
+  const off: PageDisk = {
+    slots: 0,
+    read: (_slot, _at, _into, onRead) => onRead(new Error('no cache')),
+    write: () => Promise.reject(new Error('no cache')),
+    close: () => Promise.resolve(),
+  };
   if (bytes === 0) return off;
   return open(bytes, folder).catch((error: unknown) => {
     logger?.warn({ err: error, folder }, 'the cache of the object store is off: no file for it');

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { tell, type OnSettled } from '../../../core/async/tell';
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
@@ -46,19 +47,37 @@ export class PageCache {
     this.#table = table;
   }
 
+  /**
+   * Fills `into` if the bytes are on the disk, without a promise: most reads are of one line of an input. Returns false,
+   * at once and without calling `onRead`, if they are not. If the disk fails, they are fetched.
+   */
+  readCached(
+    object: CachedObject,
+    position: number,
+    into: Buffer,
+    onRead: OnSettled<number>,
+  ): boolean {
+    return this.#table.read(object.key, position, into, (isRead) => {
+      if (isRead) return onRead(into.length, null);
+      const read = this.read(object, { position, into, aheadPages: 0 });
+      tell(
+        read.then(() => into.length),
+        onRead,
+      );
+    });
+  }
+
   /** Fills `into`. @throws what the fetch throws; object_store_failed if the object ends before */
   async read(object: CachedObject, read: CachedRead): Promise<void> {
-    // The common case first, without an allocation for each page: most reads are of one line of an input.
-    const cached = this.#table.read(object.key, read.position, read.into);
-    if (cached !== null && (await cached)) return;
+    // The common case first, without an allocation for each page.
+    if (await this.#readFromDisk(object, read.position, read.into)) return;
     if (this.#table.isOff) return readDirectly(object, read.position, read.into);
     await this.#readParts(object, read);
   }
 
   /** The same for a read at random: missing pages are fetched with the aligned block around them. */
   async readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
-    const cached = this.#table.read(object.key, position, into);
-    if (cached !== null && (await cached)) return;
+    if (await this.#readFromDisk(object, position, into)) return;
     if (this.#table.isOff) return readDirectly(object, position, into);
     const end = position + into.length;
     const blockBytes = BLOCK_PAGES * PAGE_BYTES;
@@ -116,6 +135,13 @@ export class PageCache {
     return this.#table.close();
   }
 
+  /** Whether the bytes were on the disk behind each other, and could be read. */
+  #readFromDisk({ key }: CachedObject, position: number, into: Buffer): Promise<boolean> {
+    return new Promise((resolve) => {
+      if (!this.#table.read(key, position, into, resolve)) resolve(false);
+    });
+  }
+
   /** Reads what can be read together, and fetches what is missing. */
   async #readParts(
     object: CachedObject,
@@ -154,7 +180,7 @@ export class PageCache {
       if (copied < into.length) throw endsBefore(object);
       return;
     }
-    if (await this.#table.read(object.key, position, into)) return;
+    if (await this.#readFromDisk(object, position, into)) return;
     await readDirectly(object, position, into);
   }
 

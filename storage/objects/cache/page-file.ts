@@ -2,14 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CallbackFile } from '../callback-file';
 import { FILE_MODE } from '../durable-folder';
 import { PAGE_BYTES } from './pages';
 
 /** Numbered slots of {@link PAGE_BYTES} on a local disk. */
 export interface PageDisk {
   readonly slots: number;
-  /** Fills `into` from byte `at` of a slot on, and from the slots behind it. Fails if it holds fewer bytes. */
-  read(slot: number, at: number, into: Buffer): Promise<void>;
+  /**
+   * Fills `into` from byte `at` of a slot on, and from the slots behind it. `onRead` gets null, or an error, as when the
+   * slots hold fewer bytes.
+   */
+  read(slot: number, at: number, into: Buffer, onRead: (error: unknown) => void): void;
   write(slot: number, bytes: Buffer): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,18 +27,20 @@ export async function openPageFile(bytes: number, folder = tmpdir()): Promise<Pa
   const path = join(folder, `nightshift-cache-${randomBytes(8).toString('hex')}`);
   const file = await open(path, 'wx+', FILE_MODE);
   await unlink(path);
+  const callbackFile = new CallbackFile(file);
   return {
     slots: Math.floor(bytes / PAGE_BYTES),
-    read: async (slot, at, into) => {
-      const { bytesRead } = await file.read(into, 0, into.length, slot * PAGE_BYTES + at);
-      if (bytesRead < into.length) throw new Error(`short read: ${bytesRead} of ${into.length}`);
-    },
+    read: (slot, at, into, onRead) =>
+      callbackFile.read(slot * PAGE_BYTES + at, into, (bytesRead, error) => {
+        const isShort = bytesRead !== null && bytesRead < into.length;
+        onRead(isShort ? new Error(`short read: ${bytesRead} of ${into.length}`) : error);
+      }),
     write: async (slot, page) => {
       const { bytesWritten } = await file.write(page, 0, page.length, slot * PAGE_BYTES);
       if (bytesWritten < page.length) {
         throw new Error(`short write: ${bytesWritten} of ${page.length}`);
       }
     },
-    close: () => file.close(),
+    close: () => callbackFile.close(),
   };
 }

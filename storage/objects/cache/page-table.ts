@@ -76,17 +76,19 @@ export class PageTable {
   }
 
   /**
-   * Fills `into` from byte `position` of an object with one system call. False if the disk fails; null, at
-   * once, if the bytes are not all there in slots behind each other.
+   * Fills `into` from byte `position` of an object with one system call, and tells `onRead` whether it could. False, at
+   * once and without calling it, if the bytes are not all there in slots behind each other.
    */
-  read(key: string, position: number, into: Buffer): Promise<boolean> | null {
+  read(key: string, position: number, into: Buffer, onRead: (isRead: boolean) => void): boolean {
     const range = { from: pageOf(position), to: pageOf(position + into.length - 1) + 1 };
-    if (this.runLength(key, range) < range.to - range.from) return null;
+    if (this.runLength(key, range) < range.to - range.from) return false;
     const pages = this.#use(key, range);
     const at = position - range.from * PAGE_BYTES;
     // Behind a shorter page, its slot has bytes of another object.
     const end = (pages.length - 1) * PAGE_BYTES + (pages.at(-1)?.length ?? 0);
-    return at + into.length > end ? null : this.#readRun(pages, at, into);
+    if (at + into.length > end) return false;
+    this.#readRun({ pages, at, into }, onRead);
+    return true;
   }
 
   /** The pages of a range, as the most recently used ones. */
@@ -103,20 +105,19 @@ export class PageTable {
     return used;
   }
 
-  async #readRun(pages: readonly Page[], at: number, into: Buffer): Promise<boolean> {
-    const slot = pages[0]?.slot.number ?? 0;
+  #readRun({ pages, at, into }: RunRead, onRead: (isRead: boolean) => void): void {
     for (const page of pages) page.readers++;
-    try {
-      await this.#disk.read(slot, at, into);
-      return true;
-    } catch (error) {
-      this.#warn(error, 'the cache of the object store cannot be read');
-      // Their slots are not used again: the disk has failed there.
-      for (const page of pages) this.#remove(page);
-      return false;
-    } finally {
+    this.#disk.read(pages[0]?.slot.number ?? 0, at, into, (error) => {
       for (const page of pages) page.readers--;
-    }
+      if (error !== null) this.#onFailedRead(pages, error);
+      onRead(error === null);
+    });
+  }
+
+  /** Their slots are not used again: the disk has failed there. */
+  #onFailedRead(pages: readonly Page[], error: unknown): void {
+    this.#warn(error, 'the cache of the object store cannot be read');
+    for (const page of pages) this.#remove(page);
   }
 
   /**
@@ -240,6 +241,13 @@ export class PageTable {
     if (object.pages.get(number) === page) object.pages.delete(number);
     if (object.pages.size === 0) this.#objects.delete(object.key);
   }
+}
+
+/** A read of pages in slots behind each other, from byte `at` of the first one on. */
+interface RunRead {
+  readonly pages: readonly Page[];
+  readonly at: number;
+  readonly into: Buffer;
 }
 
 /** Consecutive pages that are written together. */

@@ -1,3 +1,4 @@
+import { tell } from '../../../core/async/tell';
 import type { ObjectReader } from '../../object-store';
 import { lookUpExisting } from './look-up';
 import { fillFrom, ObjectBytes } from './object-bytes';
@@ -9,16 +10,18 @@ import type { S3Bucket } from './s3-bucket';
  */
 export async function openS3Reader(bucket: S3Bucket, key: string): Promise<ObjectReader> {
   const { size, etag } = await lookUpExisting(bucket, key);
+  const read = async (position: number, length: number, into?: Buffer): Promise<Buffer> => {
+    const inside = Math.max(0, Math.min(length, size - position));
+    const target = into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
+    if (inside === 0) return target;
+    const range = { from: position, to: position + inside };
+    const bytes = new ObjectBytes(bucket, { key, range, etag });
+    return target.subarray(0, await fillFrom(bytes, target));
+  };
   return {
     size,
-    read: async (position, length, into) => {
-      const inside = Math.max(0, Math.min(length, size - position));
-      const target = into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
-      if (inside === 0) return target;
-      const range = { from: position, to: position + inside };
-      const bytes = new ObjectBytes(bucket, { key, range, etag });
-      return target.subarray(0, await fillFrom(bytes, target));
-    },
+    read,
+    readLater: (position, length, into, onRead) => tell(read(position, length, into), onRead),
     close: () => Promise.resolve(),
   };
 }

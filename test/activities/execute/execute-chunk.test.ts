@@ -4,6 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { encodeRetryFrame, retryHeader } from '../../../core/journal/frame';
 import type { Answer } from '../../inference/local-server';
 import { startLocalServer } from '../../inference/local-server';
+import { readerOf } from '../../support/reader-of';
 import { until } from '../../support/until';
 import type { ChunkWorld } from './chunk-world';
 import { NightshiftError } from '../../../core/errors';
@@ -221,7 +222,7 @@ describe('executeChunk', () => {
         fails++;
         return Promise.reject(new NightshiftError('object_store_failed', 'read: EIO'));
       };
-      return { size: input.size, read, close: () => input.close() };
+      return readerOf({ ...input, read });
     };
     const env = new MockActivityEnvironment();
     const waits = new Set<string | null>();

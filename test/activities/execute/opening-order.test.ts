@@ -5,6 +5,7 @@ import { OpeningOrder, type Opened } from '../../../activities/execute/opening-o
 import { NightshiftError } from '../../../core/errors';
 import { planKey } from '../../../core/names/object-names';
 import type { ObjectReader } from '../../../storage/object-store';
+import { readerOf } from '../../support/reader-of';
 import { until } from '../../support/until';
 import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE, type ChunkWorld } from './chunk-world';
 import { gate, ok } from './model-server';
@@ -145,12 +146,9 @@ describe('chunks of a batch that begin at once', () => {
 });
 
 function noteClose(reader: ObjectReader, onClose: () => void): ObjectReader {
-  return {
-    size: reader.size,
-    read: (...range) => reader.read(...range),
-    close: () => {
-      onClose();
-      return reader.close();
-    },
+  const close = (): Promise<void> => {
+    onClose();
+    return reader.close();
   };
+  return readerOf({ ...reader, close });
 }

@@ -7,6 +7,7 @@ import type { BackendOutcome, BackendRequest } from '../../../inference/backend'
 import type { Registry } from '../../../inference/registry';
 import type { Answer } from '../../inference/local-server';
 import { endingWith } from '../../support/promises-of-sending';
+import { readerOf } from '../../support/reader-of';
 import { until } from '../../support/until';
 import type { ChunkWorld, ChunkWorldOptions } from './chunk-world';
 import { BATCH_ID, chunkWorld, INPUT_KEY, NONCE } from './chunk-world';
@@ -60,7 +61,7 @@ describe('a probe that shows nothing about its gateway', () => {
         failures-- > 0
           ? Promise.reject(new NightshiftError('object_store_failed', 'read: EIO'))
           : input.read(...range);
-      return { size: input.size, read, close: () => input.close() };
+      return readerOf({ ...input, read });
     };
     const breaker = openBreaker(world);
     running = run();
@@ -181,7 +182,7 @@ describe('a line that is still read when requests in flight are aborted', () => 
         await new Promise<void>((resolve) => reads.push(resolve));
         return input.read(...range);
       };
-      return { size: input.size, read, close: () => input.close() };
+      return readerOf({ ...input, read });
     };
     running = run();
     await until(() => reads.length === 1, 5_000, 'the read');

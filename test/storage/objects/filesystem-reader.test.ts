@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { createFileReader } from '../../../storage/objects/filesystem-reader';
+import { readLater } from '../../support/read-later';
 
 let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'nightshift-reader-'))));
@@ -28,15 +29,18 @@ it('returns exactly the requested bytes, in any order and concurrently', async (
     position: fc.integer({ min: 0, max: BYTES.length + 10 }),
     length: fc.oneof(fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: 0, max: 100_000 })),
     forward: fc.boolean(),
+    later: fc.boolean(),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(at, { maxLength: 30 }), async (reads) => {
       let next = 0;
-      const all = reads.map(async ({ position, length, forward }) => {
+      const all = reads.map(async ({ position, length, forward, later }) => {
         const from = forward ? next : position;
         next = Math.min(from + length + 1, BYTES.length);
         const into = Buffer.alloc(length);
-        const got = reader.readNow?.(from, length, into) ?? (await reader.read(from, length, into));
+        const read = () =>
+          later ? readLater(reader, from, length, into) : reader.read(from, length, into);
+        const got = reader.readNow?.(from, length, into) ?? (await read());
         expect(got.equals(BYTES.subarray(from, from + length))).toBe(true);
       });
       await Promise.all(all);
@@ -115,4 +119,66 @@ it('has what was read ahead in memory, and reads it once', async () => {
   expect(reader.readNow?.(135_000, 537)).toBeNull();
   expect(read).toHaveBeenCalledTimes(1);
   await reader.close();
+});
+
+interface FileRead {
+  readonly fd: number;
+  readonly into: Buffer;
+  readonly offset: number;
+  readonly position: number;
+  done(error: Error | null, bytesRead: number): void;
+}
+
+/** Has the next reads with a callback done by `replacement`. */
+function replaceReads(times: number, replacement: (read: FileRead) => void): void {
+  const spy = jest.spyOn(fs, 'read');
+  for (let i = 0; i < times; i++) {
+    spy.mockImplementationOnce(((fd, into, offset, _length, position, done) =>
+      replacement({ fd, into, offset, position, done })) as FsRead as typeof fs.read);
+  }
+}
+
+type FsRead = (...args: [number, Buffer, number, number, number, FileRead['done']]) => void;
+
+it('tells a callback of a read that fails, with the error of the store', async () => {
+  const reader = createFileReader(await openFile(), BYTES.length);
+  replaceReads(1, ({ done }) => done(Object.assign(new Error('EIO: gone'), { code: 'EIO' }), 0));
+  await expect(readLater(reader, 0, 999)).rejects.toMatchObject({
+    code: 'object_store_failed',
+    message: 'read: Error: EIO: gone',
+  });
+  expect((await readLater(reader, 200_000, 999)).equals(BYTES.subarray(200_000, 200_999))).toBe(
+    true,
+  );
+  await reader.close();
+});
+
+it('goes on where a read ended too soon, and ends where the file does', async () => {
+  const reader = createFileReader(await openFile(), BYTES.length + 500);
+  const readFile = fs.read;
+  replaceReads(3, ({ fd, into, offset, position, done }) =>
+    readFile(fd, into, offset, 100, position, done),
+  );
+  expect((await readLater(reader, 1_000, 999)).equals(BYTES.subarray(1_000, 1_999))).toBe(true);
+  expect(await readLater(reader, 299_900, 600)).toEqual(BYTES.subarray(299_900));
+  await reader.close();
+});
+
+it('closes its file only when no read uses it, and refuses reads from then on', async () => {
+  const file = await openFile();
+  const close = jest.spyOn(file, 'close');
+  const reader = createFileReader(file, BYTES.length);
+  const reads = [0, 200_000].map((position) => readLater(reader, position, 999));
+  const closing = reader.close();
+  await expect(readLater(reader, 100_000, 999)).rejects.toMatchObject({
+    code: 'object_store_failed',
+  });
+  expect(close).not.toHaveBeenCalled();
+  expect(await Promise.all(reads)).toEqual([
+    BYTES.subarray(0, 999),
+    BYTES.subarray(200_000, 200_999),
+  ]);
+  await closing;
+  await reader.close();
+  expect(close).toHaveBeenCalledTimes(1);
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import type { ObjectStore } from '../../../storage/object-store';
+import { readLater } from '../../support/read-later';
 import { describeInspectedJoins, describeJoins } from './join-conformance';
 import { Area } from './object-area';
 
@@ -164,8 +165,13 @@ function describeReads(at: Area): void {
     const [small, large] = await Promise.all([reader.read(10, 100), reader.read(50, 300_000)]);
     expect(Buffer.compare(small, body.subarray(10, 110))).toBe(0);
     expect(Buffer.compare(large, body.subarray(50, 300_050))).toBe(0);
-    expect(await reader.read(399_999, 100)).toHaveLength(1);
-    expect(await reader.read(500_000, 100)).toHaveLength(0);
+    const into = Buffer.alloc(100);
+    expect(await readLater(reader, 10, 100, into)).toEqual(small);
+    expect(into).toEqual(small);
+    for (const read of [readLater.bind(null, reader), reader.read]) {
+      expect(await read(399_999, 100)).toHaveLength(1);
+      expect(await read(500_000, 100)).toHaveLength(0);
+    }
     await reader.close();
     await reader.close();
   });

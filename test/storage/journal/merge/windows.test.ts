@@ -8,6 +8,7 @@ import { WindowPool } from '../../../../storage/journal/merge/window-pool';
 import { NO_USAGE } from '../../../../core/batch/counts';
 import { encodeFrame, FRAME_HEADER_BYTES, FRAME_KIND } from '../../../../core/journal/frame';
 import { createMemoryStore } from '../../../support/memory-store';
+import { readerOf } from '../../../support/reader-of';
 import { until } from '../../../support/until';
 
 const store = createMemoryStore();
@@ -84,7 +85,7 @@ function noted(onRead: (key: string) => void): ObjectStore {
       onRead(key);
       return reader.read(position, length, into);
     };
-    return { size: reader.size, read, close: () => reader.close() };
+    return readerOf({ ...reader, read });
   };
   return { ...store, open };
 }

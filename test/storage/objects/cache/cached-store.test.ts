@@ -7,6 +7,7 @@ import type { ObjectReader, ObjectStore } from '../../../../storage/object-store
 import { openCachedStore, type CacheOptions } from '../../../../storage/objects/cache/cached-store';
 import { PAGE_BYTES } from '../../../../storage/objects/cache/pages';
 import { createMemoryStore } from '../../../support/memory-store';
+import { readLater } from '../../../support/read-later';
 import { until } from '../../../support/until';
 import { describeObjectStore } from '../object-store-conformance';
 import { countedStore, FakeDisk, patternBytes, type CountedStore } from './fixtures';
@@ -348,6 +349,7 @@ it('gives the bytes of the store, whatever is read at once and however the disk 
     at: fc.double({ min: 0, max: 1, noNaN: true }),
     length: fc.oneof(fc.integer({ min: 1, max: 5_000 }), fc.integer({ min: 1, max: 400_000 })),
     isForward: fc.boolean(),
+    isLater: fc.boolean(),
   });
   const rounds = fc.array(fc.array(read, { maxLength: 8 }), { maxLength: 12 });
   const disks = fc.record({ slots: fc.integer({ min: 0, max: 40 }), failing: fc.nat(4) });
@@ -367,11 +369,14 @@ it('gives the bytes of the store, whatever is read at once and however the disk 
       const readers = await open();
       const ends = objects.map(() => 0);
       for (const reads of all) {
-        const results = reads.map(async ({ object, at, length, isForward }) => {
+        const results = reads.map(async ({ object, at, length, isForward, isLater }) => {
           const bytes = objects[object]!;
           const position = isForward ? ends[object]! : Math.floor(at * bytes.length);
           ends[object] = position + length;
-          const found = await readers[object]!.read(position, length);
+          const reader = readers[object]!;
+          const found = await (isLater
+            ? readLater(reader, position, length)
+            : reader.read(position, length));
           expect(found.equals(bytes.subarray(position, position + length))).toBe(true);
         });
         await Promise.all(results);

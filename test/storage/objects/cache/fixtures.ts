@@ -58,7 +58,11 @@ export class FakeDisk implements PageDisk {
     this.slots = slots;
   }
 
-  async read(slot: number, at: number, into: Buffer): Promise<void> {
+  read(slot: number, at: number, into: Buffer, onRead: (error: unknown) => void): void {
+    this.#read(slot, at, into).then(() => onRead(null), onRead);
+  }
+
+  async #read(slot: number, at: number, into: Buffer): Promise<void> {
     await turn();
     if (this.fails()) throw new Error('EIO');
     for (let done = 0; done < into.length;) {

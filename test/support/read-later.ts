@@ -1,0 +1,16 @@
+import type { ObjectReader } from '../../storage/object-store';
+
+/** A read with a callback, as a promise. */
+export function readLater(
+  reader: ObjectReader,
+  position: number,
+  length: number,
+  into?: Buffer,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    reader.readLater(position, length, into, (bytes, error) => {
+      if (bytes === null) reject(error);
+      else resolve(bytes);
+    });
+  });
+}
