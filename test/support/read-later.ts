@@ -9,7 +9,7 @@ export function readLater(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     reader.readLater(position, length, into, (bytes, error) => {
-      if (bytes === null) reject(error);
+      if (bytes === null) reject(error instanceof Error ? error : new Error(String(error)));
       else resolve(bytes);
     });
   });
