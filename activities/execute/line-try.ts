@@ -139,12 +139,16 @@ export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, Sl
     const { offset, length } = this.line;
     const { input } = this.#parts;
     const block = this.#block;
-    const bytes = input.readNow?.(offset, length, block) ?? null;
-    if (bytes !== null) return this.#prepare(bytes);
-    input.readLater(offset, length, block, (read, error) => {
-      if (read === null) this.fail(error);
-      else this.#prepare(read);
-    });
+    try {
+      const bytes = input.readNow?.(offset, length, block) ?? null;
+      if (bytes !== null) return this.#prepare(bytes);
+      input.readLater(offset, length, block, (read, error) => {
+        if (read === null) this.fail(error);
+        else this.#prepare(read);
+      });
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   /** Ends the try as failed before it was sent. */
