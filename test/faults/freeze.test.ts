@@ -5,7 +5,7 @@ import { resultFileId } from '../../core/names/ids';
 import { manifestKey } from '../../core/names/object-names';
 import { chatLines, submit, untilTerminal } from '../support/stack';
 import { customIdsIn, journalledAnswers } from '../support/journal-files';
-import { exists } from '../support/process-state';
+import { exists, isGone } from '../support/process-state';
 import type { Seen } from '../support/recording-backend';
 import { until } from '../support/until';
 import { STORE } from '../support/variant';
@@ -22,6 +22,8 @@ import {
 import type { SecondWorker } from './round/second-worker';
 
 const TEST_MS = 240_000;
+/** The end of a log that a failure shows. */
+const LOG_CHARACTERS = 4_000;
 
 const scene = useTwoWorkers();
 
@@ -68,6 +70,22 @@ function unfinishedUploads(): number[] {
   return uploads.map((upload) =>
     below(upload).reduce((sum, part) => sum + sizeOf(join(upload, part)), 0),
   );
+}
+
+/** Waits until a process has finished all its objects. Says what it was doing if it does not. */
+async function untilNothingIsUnfinished(pid: number): Promise<void> {
+  const sizes = new Set<number>();
+  const isDone = (): boolean => {
+    const unfinished = unfinishedOf(pid);
+    for (const size of unfinished) sizes.add(size);
+    return unfinished.length === 0;
+  };
+  await until(isDone, WAIT_MS, 'the end of its own file').catch((error: unknown) => {
+    const state = isGone(pid) ? 'is gone' : 'is there';
+    const log = scene.stack.logOf('worker').slice(-LOG_CHARACTERS);
+    const seen = [...sizes].join(', ');
+    throw new Error(`worker ${pid} ${state}; sizes: ${seen}; its log:\n${log}`, { cause: error });
+  });
 }
 
 /** Whether the second worker writes a result file, while the first one is frozen at that. */
@@ -144,7 +162,7 @@ describe.each(FINALIZERS)(
 
         process.kill(pid, 'SIGCONT');
         const delivered = await untilTerminal(stack.client, id, WAIT_MS);
-        await until(() => unfinishedOf(pid).length === 0, WAIT_MS, 'the end of its own file');
+        await untilNothingIsUnfinished(pid);
         await replaceWorker(stack, pid);
         expect(await stack.client.batches.retrieve(id)).toEqual(delivered);
         const after = everyObject();
