@@ -141,11 +141,8 @@ export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, Sl
     const block = this.#block;
     try {
       const bytes = input.readNow?.(offset, length, block) ?? null;
-      if (bytes !== null) return this.#prepare(bytes);
-      input.readLater(offset, length, block, (read, error) => {
-        if (read === null) this.fail(error);
-        else this.#prepare(read);
-      });
+      if (bytes !== null) return this.#onRead(bytes);
+      input.readLater(offset, length, block, (read, error) => this.#onReadLater(read, error));
     } catch (error) {
       this.fail(error);
     }
@@ -204,8 +201,8 @@ export class LineTry extends Link<LineTry> implements BackendRequest, TryHow, Sl
     }
   }
 
-  /** Sends the line, or fails the try. */
-  #prepare(bytes: Buffer): void {
+  #onReadLater(bytes: Buffer | null, failure: unknown): void {
+    if (bytes === null) return this.fail(failure);
     try {
       this.#onRead(bytes);
     } catch (error) {

@@ -8,3 +8,13 @@ export function tell<T>(promise: Promise<T>, onSettled: OnSettled<T>): void {
     (error: unknown) => onSettled(null, error),
   );
 }
+
+/** The other way round: a promise of what `work` tells its callback. */
+export function promised<T>(work: (onSettled: OnSettled<T>) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work((value, error) => {
+      if (value !== null) resolve(value);
+      else reject(error instanceof Error ? error : new Error(String(error)));
+    });
+  });
+}

@@ -2,7 +2,6 @@ import type { FileHandle } from 'node:fs/promises';
 import type { ObjectReader } from '../object-store';
 import { CallbackFile } from './callback-file';
 import { asStoreError, mapped } from './filesystem-errors';
-import { fillFrom } from './fill-from';
 import { createWindowedReader } from './windowed-reader';
 
 /** Reads from an open file, which it owns. */
@@ -10,8 +9,7 @@ export function createFileReader(file: FileHandle, size: number): ObjectReader {
   const callbackFile = new CallbackFile(file);
   return createWindowedReader({
     size,
-    readInto: (position, into) => mapped('read', () => fillFrom(file, position, into)),
-    readLater: (position, into, onRead) =>
+    readInto: (position, into, onRead) =>
       callbackFile.read(position, into, (bytesRead, error) =>
         onRead(bytesRead, error === null ? null : asStoreError(error, 'read')),
       ),

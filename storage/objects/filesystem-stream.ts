@@ -1,8 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { Range } from '../../core/range';
+import { promised } from '../../core/async/tell';
+import { CallbackFile } from './callback-file';
 import { asStoreError } from './filesystem-errors';
-import { fillFrom } from './fill-from';
 
 /** Most files are small, and large new buffers make V8 collect the whole heap every few files. */
 const FIRST_CHUNK_BYTES = 64 * 1024;
@@ -37,7 +38,7 @@ export class FileStream extends Readable {
   #chunks = 0;
   #position: number;
   #isAtEnd = false;
-  #file: FileHandle | null = null;
+  #file: CallbackFile | null = null;
 
   constructor(openFile: () => Promise<FileHandle>, options: FileStreamOptions) {
     const { range, onPassed, lendsChunks = false } = options;
@@ -55,7 +56,7 @@ export class FileStream extends Readable {
   override _construct(done: (error?: Error | null) => void): void {
     this.#openFile().then(
       (file) => {
-        this.#file = file;
+        this.#file = new CallbackFile(file);
         done();
       },
       (error: Error) => done(error),
@@ -83,10 +84,11 @@ export class FileStream extends Readable {
 
   async #readChunk(): Promise<Buffer | null> {
     const length = Math.min(this.#mostBytes(), this.#end - this.#position);
-    if (length <= 0 || this.#isAtEnd || this.#file === null) return null;
+    const file = this.#file;
+    if (length <= 0 || this.#isAtEnd || file === null) return null;
     const chunk = this.#nextBuffer(length);
     this.#chunks++;
-    const bytesRead = await fillFrom(this.#file, this.#position, chunk);
+    const bytesRead = await promised<number>((onRead) => file.read(this.#position, chunk, onRead));
     this.#position += bytesRead;
     this.#isAtEnd = bytesRead < length;
     return bytesRead === 0 ? null : chunk.subarray(0, bytesRead);

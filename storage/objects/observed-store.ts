@@ -88,7 +88,7 @@ function observedReader(reader: ObjectReader, observe: StoreObserver): ObjectRea
     read: (position, length, into) => watched('retrieve', reader.read(position, length, into)),
     readLater: (position, length, into, onRead) =>
       reader.readLater(position, length, into, (bytes, error) => {
-        if (error !== null && isFault(error)) observe('retrieve', 'failed');
+        if (isFault(error)) observe('retrieve', 'failed');
         onRead(bytes, error);
       }),
     close: () => reader.close(),

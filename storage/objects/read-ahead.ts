@@ -35,19 +35,17 @@ export class ReadAhead {
     return true;
   }
 
-  /** Whether {@link load} would refuse this read, which then counts as made. */
+  /** Whether reading ahead does not pay off for this read. Then the caller makes it by itself, and it counts as made. */
   refuses(position: number, target: Buffer): boolean {
     if (this.#isLoading(position, target) || this.#paysOff(position, target)) return false;
     this.#at = position + target.length;
     return true;
   }
 
-  /** The same as {@link serve}, after reading ahead if that pays off; false if the caller must read by itself. */
+  /** The same as {@link serve}, after reading ahead, for a read that is not refused. False if the file has fewer bytes. */
   async load(position: number, target: Buffer): Promise<boolean> {
-    if (this.#paysOff(position, target)) this.#loading = this.#begin(position);
     this.#at = position + target.length;
-    if (!this.#isLoading(position, target)) return false;
-    await this.#loading?.done;
+    await this.fill(position);
     return this.serve(position, target);
   }
 

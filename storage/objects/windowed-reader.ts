@@ -1,14 +1,15 @@
-import { tell, type OnSettled } from '../../core/async/tell';
+import { promised, tell, type OnSettled } from '../../core/async/tell';
 import type { ObjectReader } from '../object-store';
-import { ReadAhead, type ReadInto } from './read-ahead';
+import { ReadAhead } from './read-ahead';
 
 /** Where the bytes of an open object come from. */
 export interface WindowedSource {
   readonly size: number;
-  /** Reads bytes inside the object. Always asynchronous: a share or a store may hang for minutes. */
-  readonly readInto: ReadInto;
-  /** The same with a callback. */
-  readLater(position: number, into: Buffer, onRead: OnSettled<number>): void;
+  /**
+   * Reads bytes inside the object and tells how many, fewer at its end. Always asynchronous: a share or a store may hang
+   * for minutes.
+   */
+  readInto(position: number, into: Buffer, onRead: OnSettled<number>): void;
   /** Called at most once. */
   close(): Promise<void>;
 }
@@ -18,34 +19,34 @@ export interface WindowedSource {
  * block heartbeats, health checks and all other chunks, so only bytes in memory are returned at once.
  */
 export function createWindowedReader(source: WindowedSource): ObjectReader {
-  const { size, readInto } = source;
+  const { size } = source;
   let closing: Promise<void> | null = null;
-  const ahead = new ReadAhead(readInto, size);
+  const ahead = new ReadAhead(
+    (position, into) => promised((onRead) => source.readInto(position, into, onRead)),
+    size,
+  );
   const targetOf = (position: number, length: number, into?: Buffer): Buffer => {
     const inside = Math.max(0, Math.min(length, size - position));
     return into?.subarray(0, inside) ?? Buffer.allocUnsafe(inside);
   };
-  const isThere = (position: number, target: Buffer): boolean =>
-    target.length === 0 || ahead.serve(position, target);
-  const loadOrRead = async (position: number, target: Buffer): Promise<number> => {
-    if (await ahead.load(position, target)) return target.length;
-    return readInto(position, target);
+  const readLater: ObjectReader['readLater'] = (position, length, into, onRead) => {
+    const target = targetOf(position, length, into);
+    if (target.length === 0 || ahead.serve(position, target)) return onRead(target, null);
+    const readAlone = (): void =>
+      source.readInto(position, target, (bytesRead, error) =>
+        onRead(bytesRead === null ? null : target.subarray(0, bytesRead), error),
+      );
+    if (ahead.refuses(position, target)) return readAlone();
+    tell(ahead.load(position, target), (isServed, error) => {
+      if (isServed === false) readAlone();
+      else onRead(isServed === null ? null : target, error);
+    });
   };
   return {
     size,
-    read: async (position, length, into) => {
-      const target = targetOf(position, length, into);
-      if (isThere(position, target)) return target;
-      return target.subarray(0, await loadOrRead(position, target));
-    },
-    readLater: (position, length, into, onRead) => {
-      const target = targetOf(position, length, into);
-      if (isThere(position, target)) return onRead(target, null);
-      const onBytes: OnSettled<number> = (bytesRead, error) =>
-        onRead(bytesRead === null ? null : target.subarray(0, bytesRead), error);
-      if (ahead.refuses(position, target)) source.readLater(position, target, onBytes);
-      else tell(loadOrRead(position, target), onBytes);
-    },
+    readLater,
+    read: (position, length, into) =>
+      promised((onRead) => readLater(position, length, into, onRead)),
     readNow: (position, length, into) => {
       if (closing !== null) return null;
       const target = targetOf(position, length, into);

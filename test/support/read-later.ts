@@ -1,3 +1,4 @@
+import { promised } from '../../core/async/tell';
 import type { ObjectReader } from '../../storage/object-store';
 
 /** A read with a callback, as a promise. */
@@ -7,10 +8,5 @@ export function readLater(
   length: number,
   into?: Buffer,
 ): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    reader.readLater(position, length, into, (bytes, error) => {
-      if (bytes === null) reject(error instanceof Error ? error : new Error(String(error)));
-      else resolve(bytes);
-    });
-  });
+  return promised((onRead) => reader.readLater(position, length, into, onRead));
 }

@@ -56,12 +56,12 @@ export function createCachedReader(
   };
   return createWindowedReader({
     size,
-    readInto: (position, into) =>
-      isForward(position, into) ? readForward(position, into) : readSomewhere(position, into),
-    readLater: (position, into, onRead) => {
-      if (isForward(position, into)) tell(readForward(position, into), onRead);
-      else if (!cache.readCached(object, position, into, onRead))
-        tell(readSomewhere(position, into), onRead);
+    readInto: (position, into, onRead) => {
+      if (isForward(position, into)) return tell(readForward(position, into), onRead);
+      cache.readCached(object, position, into, (isRead) => {
+        if (isRead) onRead(into.length, null);
+        else tell(readSomewhere(position, into), onRead);
+      });
     },
     close: () => Promise.resolve(),
   });

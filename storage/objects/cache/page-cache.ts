@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { tell, type OnSettled } from '../../../core/async/tell';
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
@@ -48,36 +47,28 @@ export class PageCache {
   }
 
   /**
-   * Fills `into` if the bytes are on the disk, without a promise: most reads are of one line of an input. Returns false,
-   * at once and without calling `onRead`, if they are not. If the disk fails, they are fetched.
+   * Fills `into` if all bytes are on the disk, without a promise and without an allocation for each page: most reads are of
+   * one line of an input. Tells `onRead` whether it could.
    */
   readCached(
-    object: CachedObject,
+    { key }: CachedObject,
     position: number,
     into: Buffer,
-    onRead: OnSettled<number>,
-  ): boolean {
-    return this.#table.read(object.key, position, into, (isRead) => {
-      if (isRead) return onRead(into.length, null);
-      const read = this.read(object, { position, into, aheadPages: 0 });
-      tell(
-        read.then(() => into.length),
-        onRead,
-      );
-    });
+    onRead: (isRead: boolean) => void,
+  ): void {
+    this.#table.read(key, position, into, onRead);
   }
 
   /** Fills `into`. @throws what the fetch throws; object_store_failed if the object ends before */
   async read(object: CachedObject, read: CachedRead): Promise<void> {
-    // The common case first, without an allocation for each page.
-    if (await this.#readFromDisk(object, read.position, read.into)) return;
+    if (await this.#isRead(object, read.position, read.into)) return;
     if (this.#table.isOff) return readDirectly(object, read.position, read.into);
     await this.#readParts(object, read);
   }
 
   /** The same for a read at random: missing pages are fetched with the aligned block around them. */
   async readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
-    if (await this.#readFromDisk(object, position, into)) return;
+    if (await this.#isRead(object, position, into)) return;
     if (this.#table.isOff) return readDirectly(object, position, into);
     const end = position + into.length;
     const blockBytes = BLOCK_PAGES * PAGE_BYTES;
@@ -135,11 +126,9 @@ export class PageCache {
     return this.#table.close();
   }
 
-  /** Whether the bytes were on the disk behind each other, and could be read. */
-  #readFromDisk({ key }: CachedObject, position: number, into: Buffer): Promise<boolean> {
-    return new Promise((resolve) => {
-      if (!this.#table.read(key, position, into, resolve)) resolve(false);
-    });
+  /** {@link readCached} with a promise. */
+  #isRead(object: CachedObject, position: number, into: Buffer): Promise<boolean> {
+    return new Promise((resolve) => this.readCached(object, position, into, resolve));
   }
 
   /** Reads what can be read together, and fetches what is missing. */
@@ -180,7 +169,7 @@ export class PageCache {
       if (copied < into.length) throw endsBefore(object);
       return;
     }
-    if (await this.#readFromDisk(object, position, into)) return;
+    if (await this.#isRead(object, position, into)) return;
     await readDirectly(object, position, into);
   }
 

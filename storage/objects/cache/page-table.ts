@@ -76,19 +76,18 @@ export class PageTable {
   }
 
   /**
-   * Fills `into` from byte `position` of an object with one system call, and tells `onRead` whether it could. False, at
-   * once and without calling it, if the bytes are not all there in slots behind each other.
+   * Fills `into` from byte `position` of an object with one system call, and tells `onRead` whether it could: no, at
+   * once, if the bytes are not all there in slots behind each other.
    */
-  read(key: string, position: number, into: Buffer, onRead: (isRead: boolean) => void): boolean {
+  read(key: string, position: number, into: Buffer, onRead: (isRead: boolean) => void): void {
     const range = { from: pageOf(position), to: pageOf(position + into.length - 1) + 1 };
-    if (this.runLength(key, range) < range.to - range.from) return false;
+    if (this.runLength(key, range) < range.to - range.from) return onRead(false);
     const pages = this.#use(key, range);
     const at = position - range.from * PAGE_BYTES;
     // Behind a shorter page, its slot has bytes of another object.
     const end = (pages.length - 1) * PAGE_BYTES + (pages.at(-1)?.length ?? 0);
-    if (at + into.length > end) return false;
+    if (at + into.length > end) return onRead(false);
     this.#readRun({ pages, at, into }, onRead);
-    return true;
   }
 
   /** The pages of a range, as the most recently used ones. */

@@ -23,6 +23,35 @@ async function openFile(): Promise<FileHandle> {
   return open(path, 'r');
 }
 
+interface FileRead {
+  readonly fd: number;
+  readonly into: Buffer;
+  readonly offset: number;
+  readonly length: number;
+  readonly position: number;
+  done(error: Error | null, bytesRead: number): void;
+}
+
+/** Has the next reads with a callback done by `replacement`. */
+function replaceReads(times: number, replacement: (read: FileRead) => void): void {
+  const spy = jest.spyOn(fs, 'read');
+  for (let i = 0; i < times; i++) {
+    spy.mockImplementationOnce(((fd, into, offset, length, position, done) =>
+      replacement({ fd, into, offset, length, position, done })) as FsRead as typeof fs.read);
+  }
+}
+
+type FsRead = (...args: [number, Buffer, number, number, number, FileRead['done']]) => void;
+
+function failNextRead(): void {
+  replaceReads(1, ({ done }) => done(Object.assign(new Error('EIO: gone'), { code: 'EIO' }), 0));
+}
+
+/** Asynchronous reads of a file so far. */
+function readsOf({ fd }: FileHandle): number {
+  return jest.mocked(fs.read).mock.calls.filter(([of]) => of === fd).length;
+}
+
 it('returns exactly the requested bytes, in any order and concurrently', async () => {
   const reader = createFileReader(await openFile(), BYTES.length);
   const at = fc.record({
@@ -53,7 +82,7 @@ it('returns exactly the requested bytes, in any order and concurrently', async (
 it('reads consecutive lines with few asynchronous calls', async () => {
   const sync = jest.spyOn(fs, 'readSync');
   const file = await openFile();
-  const read = jest.spyOn(file, 'read');
+  jest.spyOn(fs, 'read');
   const reader = createFileReader(file, BYTES.length);
   for (let position = 0; position < BYTES.length; position += 1_000) {
     const line = reader.readNow?.(position, 999) ?? (await reader.read(position, 999));
@@ -61,7 +90,8 @@ it('reads consecutive lines with few asynchronous calls', async () => {
   }
   expect(sync.mock.calls.filter(([fd]) => fd === file.fd)).toEqual([]);
   // 300 KB in windows of 64 KiB, and the first line alone, because it may be the only one.
-  expect(read.mock.calls.length).toBeLessThan(8);
+  expect(readsOf(file)).toBeGreaterThan(0);
+  expect(readsOf(file)).toBeLessThan(8);
   await reader.close();
 });
 
@@ -69,16 +99,15 @@ it('blocks only the reader of a file that hangs, and completes its reads when th
   const file = await openFile();
   let letGo = (): void => undefined;
   const hang = new Promise<void>((resolve) => (letGo = resolve));
-  const hanging = {
-    // A synchronous read of this descriptor would fail.
-    fd: -1,
-    read: async (...args: Parameters<FileHandle['read']>) => {
-      await hang;
-      return file.read(...args);
-    },
-    close: () => file.close(),
-  } as unknown as FileHandle;
-  const reader = createFileReader(hanging, BYTES.length);
+  const readFile = fs.read;
+  replaceReads(4, ({ fd, into, offset, length, position, done }) => {
+    void hang.then(() => readFile(fd, into, offset, length, position, done));
+  });
+  // A synchronous read of the file would hang the process.
+  jest.spyOn(fs, 'readSync').mockImplementation(() => {
+    throw new Error('hangs');
+  });
+  const reader = createFileReader(file, BYTES.length);
   const settled: string[] = [];
   const reads = [0, 1_000, 2_000, 200_000].map((position) =>
     reader.read(position, 999).then((bytes) => {
@@ -98,7 +127,7 @@ it('rejects the reads that wait for a failed read-ahead, and reads again for the
   const file = await openFile();
   const reader = createFileReader(file, BYTES.length);
   await reader.read(0, 999);
-  jest.spyOn(file, 'read').mockRejectedValueOnce(Object.assign(new Error('gone'), { code: 'EIO' }));
+  failNextRead();
   const both = await Promise.allSettled([reader.read(1_000, 999), reader.read(2_000, 999)]);
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect((await reader.read(3_000, 999)).equals(BYTES.subarray(3_000, 3_999))).toBe(true);
@@ -108,7 +137,7 @@ it('rejects the reads that wait for a failed read-ahead, and reads again for the
 it('has what was read ahead in memory, and reads it once', async () => {
   const file = await openFile();
   const reader = createFileReader(file, BYTES.length);
-  const read = jest.spyOn(file, 'read');
+  jest.spyOn(fs, 'read');
   const ahead = reader.readAhead?.(70_000);
   expect(reader.readNow?.(70_000, 999)).toBeNull();
   const early = reader.read(71_000, 999);
@@ -117,32 +146,13 @@ it('has what was read ahead in memory, and reads it once', async () => {
   expect(reader.readNow?.(135_000, 536)).toEqual(BYTES.subarray(135_000, 135_536));
   expect(await early).toEqual(BYTES.subarray(71_000, 71_999));
   expect(reader.readNow?.(135_000, 537)).toBeNull();
-  expect(read).toHaveBeenCalledTimes(1);
+  expect(readsOf(file)).toBe(1);
   await reader.close();
 });
 
-interface FileRead {
-  readonly fd: number;
-  readonly into: Buffer;
-  readonly offset: number;
-  readonly position: number;
-  done(error: Error | null, bytesRead: number): void;
-}
-
-/** Has the next reads with a callback done by `replacement`. */
-function replaceReads(times: number, replacement: (read: FileRead) => void): void {
-  const spy = jest.spyOn(fs, 'read');
-  for (let i = 0; i < times; i++) {
-    spy.mockImplementationOnce(((fd, into, offset, _length, position, done) =>
-      replacement({ fd, into, offset, position, done })) as FsRead as typeof fs.read);
-  }
-}
-
-type FsRead = (...args: [number, Buffer, number, number, number, FileRead['done']]) => void;
-
 it('tells a callback of a read that fails, with the error of the store', async () => {
   const reader = createFileReader(await openFile(), BYTES.length);
-  replaceReads(1, ({ done }) => done(Object.assign(new Error('EIO: gone'), { code: 'EIO' }), 0));
+  failNextRead();
   await expect(readLater(reader, 0, 999)).rejects.toMatchObject({
     code: 'object_store_failed',
     message: 'read: Error: EIO: gone',
