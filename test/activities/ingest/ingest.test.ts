@@ -21,9 +21,10 @@ interface House {
   readonly deps: IngestDeps;
 }
 
-function house(input: string | null, changes: Partial<IngestDeps> = {}): House {
+/** @param chunkBytes small ones cut every line; a large file of them takes seconds */
+function house(input: string | null, changes: Partial<IngestDeps> = {}, chunkBytes = 300): House {
   const config = configSchema.parse({});
-  const store = createMemoryStore({ chunkBytes: 300 });
+  const store = createMemoryStore({ chunkBytes });
   if (input !== null) store.objects.set(INPUT, Buffer.from(input));
   const row = { endpoint: '/v1/chat/completions', inputObjectKey: INPUT, inputBytes: null };
   const deps: IngestDeps = {
@@ -255,7 +256,7 @@ describe('ingestion of an invalid file', () => {
     ['one id', () => request('same', 'm')],
   ])('keeps errors.json small when 50,000 lines have %s', async (_what, text) => {
     const lines = Array.from({ length: 50_000 }, (_, i) => text(i));
-    const here = house(lines.join('\n'));
+    const here = house(lines.join('\n'), {}, 65_536);
     expect(await ingest(here.deps)).toEqual({ kind: 'invalid', errorCount: 101 });
     const bytes = here.store.objects.get(inputErrorsKey(BATCH))!;
     expect(bytes.length).toBeLessThan(64 * 1024);
