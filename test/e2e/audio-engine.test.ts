@@ -221,7 +221,7 @@ const SILENCE = Buffer.alloc(48_000);
     async () => {
       const engine = await startAudioEngine(python);
       const client = audioClient(engine.address);
-      const speech = await speak(client, LECTURE.slice(0, 1_500), 'mp3');
+      const speech = await speak(client, LECTURE.slice(0, 700), 'mp3');
       const call = sendFile(client, speech, { wantDeltas: true });
       await until(() => call.deltas.length > 0, CALL_MS, 'the first text');
       const stopped = engine.stop();
@@ -235,15 +235,18 @@ const SILENCE = Buffer.alloc(48_000);
     ENGINE_START_MS + 3 * CALL_MS,
   );
 
-  it(
-    'ends its calls as UNAVAILABLE if it is killed',
-    async () => {
-      const engine = await startAudioEngine(python);
+  it.each<[string, string[], (engine: AudioEngine) => Promise<unknown>]>([
+    ['it is killed', [], (engine) => engine.kill()],
+    ['they outlast the drain', ['--drain-seconds', '1'], (engine) => engine.stop()],
+  ])(
+    'ends its calls as UNAVAILABLE if %s',
+    async (_, args, end) => {
+      const engine = await startAudioEngine(python, args);
       const client = audioClient(engine.address);
       const call = sendFile(client, await speak(client, LECTURE, 'mp3'), { wantDeltas: true });
       const lost = expect(call.result).rejects.toMatchObject({ code: status.UNAVAILABLE });
       await until(() => call.deltas.length > 0, CALL_MS, 'the first text');
-      await engine.kill();
+      await end(engine);
       await lost;
       client.close();
     },

@@ -25,13 +25,18 @@ class Call:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[CallFailure] = asyncio.get_running_loop().create_future()
         self._computations: set[asyncio.Future[None]] = set()
 
-    def cancel(self) -> None:
-        """Ends the call. A computation stops at its next result."""
-        if not self._cancelled.done():
-            self._cancelled.set_result(None)
+    def end(self, failure: CallFailure) -> None:
+        """Ends the call with the failure. A computation stops at its next result."""
+        if not self._ended.done():
+            self._ended.set_result(failure)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether `end` was called."""
+        return self._ended.done()
 
     async def stopped(self, timeout_s: float) -> bool:
         """Waits until no thread computes for this call. False if the time was too short."""
@@ -40,14 +45,14 @@ class Call:
         return not self._computations
 
     async def each(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The items, until the call is cancelled. @raises CallFailure CANCELLED"""
-        while (item := await self._unless_cancelled(anext(items, _END))) is not _END:
+        """The items, until the call is ended. @raises CallFailure that of `end`"""
+        while (item := await self._unless_ended(anext(items, _END))) is not _END:
             yield item
 
     async def compute(self, work: Callable[[threading.Event], Iterator[T]]) -> AsyncIterator[T]:
         """
         Runs the iterator in a thread and yields its items as they come. The event is set when they are no longer
-        wanted; the iterator is then left at its next item. @raises CallFailure CANCELLED
+        wanted; the iterator is then left at its next item. @raises CallFailure that of `end`
         """
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[object] = asyncio.Queue()
@@ -64,19 +69,19 @@ class Call:
         computation.add_done_callback(self._computations.discard)
         computation.add_done_callback(lambda _: items.put_nowait(_END))
         try:
-            while (item := await self._unless_cancelled(items.get())) is not _END:
+            while (item := await self._unless_ended(items.get())) is not _END:
                 yield item
             await computation
         finally:
             stop.set()
             computation.add_done_callback(_take_exception)
 
-    async def _unless_cancelled(self, awaitable: Awaitable[T]) -> T:
+    async def _unless_ended(self, awaitable: Awaitable[T]) -> T:
         task = asyncio.ensure_future(awaitable)
         try:
-            await asyncio.wait({task, self._cancelled}, return_when=asyncio.FIRST_COMPLETED)
-            if self._cancelled.done():
-                raise CallFailure(grpc.StatusCode.CANCELLED, "The call was cancelled.")
+            await asyncio.wait({task, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+            if self._ended.done():
+                raise self._ended.result()
             return task.result()
         finally:
             task.cancel()
@@ -120,7 +125,7 @@ class CallRegistry:
         """Cancels all calls with the id. Returns whether there was one, and whether all of them have stopped."""
         found = [call for call, its_id in self._calls.items() if its_id == call_id and call_id]
         for call in found:
-            call.cancel()
+            call.end(CallFailure(grpc.StatusCode.CANCELLED, "The call was cancelled."))
         stopped = await asyncio.gather(*(call.stopped(CANCEL_WAIT_S) for call in found))
         return bool(found), bool(found) and all(stopped)
 
@@ -129,6 +134,11 @@ class CallRegistry:
         self._is_draining = True
         self._check_drained()
         await self._drained.wait()
+
+    def end_all(self) -> None:
+        """Ends the calls that run as if the worker were gone, so that the gateway takes them to another one."""
+        for call in self._calls:
+            call.end(_shutting_down())
 
     async def _take_slot(self) -> None:
         try:
@@ -139,11 +149,15 @@ class CallRegistry:
 
     def _check_draining(self) -> None:
         if self._is_draining:
-            raise CallFailure(grpc.StatusCode.UNAVAILABLE, "This audio worker is shutting down.")
+            raise _shutting_down()
 
     def _check_drained(self) -> None:
         if self._is_draining and not self._calls:
             self._drained.set()
+
+
+def _shutting_down() -> CallFailure:
+    return CallFailure(grpc.StatusCode.UNAVAILABLE, "This audio worker is shutting down.")
 
 
 def _take_exception(computation: asyncio.Future[None]) -> None:

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-import grpc
-
 from .calls import Call
 from .engine import Engine, RecognitionOptions
 from .failures import CallFailure, invalid, model_not_found
@@ -86,7 +84,7 @@ class Recordings:
                             async for event in events:
                                 yield messages.BatchEvent(item=item, event=event)
                 except CallFailure as failure:
-                    if failure.code == grpc.StatusCode.CANCELLED:
+                    if call.has_ended:
                         raise
                     uploads.pop(item, None)
                     answered.add(item)

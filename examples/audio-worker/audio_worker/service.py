@@ -75,6 +75,11 @@ class AudioWorker(services.AudioWorkerServicer):  # type: ignore[misc]
         await self._slots.drain()
         await self._live.drain()
 
+    def end_calls(self) -> None:
+        """Ends the calls that still run with UNAVAILABLE."""
+        self._slots.end_all()
+        self._live.end_all()
+
     @_reporting_failures
     async def TranscribeFile(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self._check_loaded()
