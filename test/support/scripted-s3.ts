@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { S3StoreOptions } from '../../storage/objects/s3/s3-bucket';
 
 /** A request as the script sees it. */
@@ -32,6 +33,8 @@ export type S3Fault =
   | { readonly kind: 'lost answer' }
   /** Never answers. */
   | { readonly kind: 'hang' }
+  /** Answers after this time. */
+  | { readonly kind: 'late'; readonly ms: number }
   /** Sends the head and so many bytes of the body, then closes the connection, or sends nothing more. */
   | { readonly kind: 'cut' | 'stall'; readonly bytes: number }
   /** Sends the whole object, although a range was asked for. */
@@ -127,6 +130,7 @@ async function serve(
   s3.calls.push(call);
   const fault = s3.script(call);
   if (fault?.kind === 'hang') return;
+  if (fault?.kind === 'late') await delay(fault.ms);
   if (fault?.kind === 'reset') return void response.destroy();
   if (fault?.kind === 'answer') {
     const { status, code, headers = {} } = fault;

@@ -10,6 +10,7 @@ import { NightshiftError } from '../../../core/errors';
 import type { PutResult } from '../../object-store';
 import { writeIfAbsent, type NewObject } from './conditional-write';
 import { writerMetadata } from './look-up';
+import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 import { mapped } from './s3-errors';
 
@@ -69,7 +70,7 @@ export class MultipartUpload {
       ContentLength: bytes.length,
     });
     const limits = this.#bucket.limits(bytes.length, this.#cancel.signal);
-    const sent = await this.#request(() => this.#bucket.client.send(command, limits));
+    const sent = await this.#request(() => this.#bucket.client.send(limited(command, limits)));
     const { ETag, ChecksumCRC32 } = sent;
     this.#add(number, {
       ...(ETag === undefined ? {} : { ETag }),
@@ -86,7 +87,7 @@ export class MultipartUpload {
       CopySourceIfMatch: etag,
     });
     const limits = this.#bucket.limits(size, this.#cancel.signal);
-    const run = this.#bucket.client.send(command, limits);
+    const run = this.#bucket.client.send(limited(command, limits));
     const { CopyPartResult: copied } = await this.#track(run);
     this.#add(number, copied?.ETag === undefined ? {} : { ETag: copied.ETag });
   }

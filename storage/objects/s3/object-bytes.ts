@@ -4,6 +4,7 @@ import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import { lookUpExisting } from './look-up';
+import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 import { hasName, missingObject, s3Error, statusOf } from './s3-errors';
 
@@ -109,7 +110,8 @@ export class ObjectBytes {
       ...(this.#etag === null ? {} : { IfMatch: this.#etag }),
     });
     try {
-      return this.#accept(await client.send(command, limits(0, this.#closed.signal)), isWhole);
+      const request = limited(command, limits(0, this.#closed.signal));
+      return this.#accept(await client.send(request), isWhole);
     } catch (error) {
       if (statusOf(error) === 416) return null;
       throw this.#refusal(error);

@@ -5,6 +5,7 @@ import { newObject, writeIfAbsent } from './conditional-write';
 import { writerMetadata } from './look-up';
 import { FIRST_PART_BYTES, PartBuffers, type PartBuffer } from './part-buffers';
 import { PartSender } from './part-sender';
+import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 
 /** Parts that a process sends at the same time. */
@@ -71,6 +72,8 @@ export class ObjectWriter {
       IfNoneMatch: '*',
       Metadata: writerMetadata(object.writer),
     });
-    return writeIfAbsent(this.#bucket, object, () => client.send(command, limits(bytes.length)));
+    return writeIfAbsent(this.#bucket, object, () =>
+      client.send(limited(command, limits(bytes.length))),
+    );
   }
 }

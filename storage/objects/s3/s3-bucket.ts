@@ -3,6 +3,7 @@ import { NightshiftError } from '../../../core/errors';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
 import { observeRetries, type OnRetry } from './observe-retries';
+import { honorLimits, type RequestLimits } from './request-limits';
 import { leaveBodiesUnsigned } from './unsigned-bodies';
 
 /** How to reach a bucket, and how objects are written to it (docs/configuration.md#s3). */
@@ -47,18 +48,13 @@ export interface S3Bucket {
   readonly prefix: string;
   /** `Bucket` and `Key` of an object. @throws internal for a text that is not a key */
   at(key: string): { readonly Bucket: string; readonly Key: string };
-  /** Options of a request whose body has this many bytes: a slow line needs time for it. */
-  limits(bytes: number, signal?: AbortSignal): SendOptions;
+  /** Limits of a request whose body has this many bytes: a slow line needs time for it. */
+  limits(bytes: number, signal?: AbortSignal): RequestLimits;
 }
 
 interface EncryptionFields {
   readonly ServerSideEncryption?: 'AES256' | 'aws:kms';
   readonly SSEKMSKeyId?: string;
-}
-
-interface SendOptions {
-  readonly requestTimeout: number;
-  readonly abortSignal?: AbortSignal;
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -78,6 +74,7 @@ export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
   const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS, onRetry = () => undefined } = options;
   const client = createClient(options, timeoutMs);
   observeRetries(client, onRetry);
+  honorLimits(client);
   await requireRegion(client);
   const hasChecksums = (await client.config.requestChecksumCalculation()) === 'WHEN_SUPPORTED';
   if (hasChecksums) leaveBodiesUnsigned(client);
@@ -116,6 +113,8 @@ function createClient(options: S3StoreOptions, requestTimeout: number): S3Client
     // A checksum over the whole body would hold its connection when the body is destroyed early.
     responseChecksumValidation: 'WHEN_REQUIRED',
     logger: SILENT,
+    // Middleware is added before the first request only.
+    cacheMiddleware: true,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
       requestTimeout,

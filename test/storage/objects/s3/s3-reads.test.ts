@@ -135,12 +135,15 @@ describe('a connection to the store', () => {
   });
 
   it('is given back when a stream is destroyed before the store has answered', async () => {
+    // Not by the time limit of the request.
+    const patient = await openS3Store({ ...options, requestTimeoutMs: 60_000 });
     s3.script = () => ({ kind: 'hang' });
-    const stream = store.stream('object');
+    const stream = patient.stream('object');
     stream.on('error', () => undefined).resume();
     await until(() => s3.busyConnections() === 1, 5_000, 'the request');
     stream.destroy();
     await until(() => s3.busyConnections() === 0, 5_000, 'the connection to close');
+    await patient.close();
   });
 
   it('is given back while a consumer pauses, and taken again when it goes on', async () => {

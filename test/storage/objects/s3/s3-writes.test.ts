@@ -10,6 +10,7 @@ import {
   type S3Fault,
   type ScriptedS3,
 } from '../../../support/scripted-s3';
+import { until } from '../../../support/until';
 
 /** What a healthy server cannot be made to do: lost answers, conflicts, refusals. */
 
@@ -152,6 +153,20 @@ describe('a long object', () => {
     expect(s3.uploads.size).toBe(0);
   });
 
+  it('is aborted at once if its body fails while a part waits for its answer', async () => {
+    const patient = await open({ requestTimeoutMs: 60_000 });
+    s3.script = (call) => (isPart(call) ? { kind: 'hang' } : undefined);
+    async function* broken() {
+      yield Buffer.alloc(9 * MIB);
+      await until(() => callsOf(isPart) > 0, 5_000, 'a part');
+      throw new Error('source lost');
+    }
+    await expect(patient.putIfAbsent('long', broken())).rejects.toThrow(/^source lost$/);
+    expect(callsOf(isPart)).toBe(1);
+    expect(s3.uploads.size).toBe(0);
+    await patient.close();
+  });
+
   it('fails, and may be written again, if its upload was removed by a rule of the bucket', async () => {
     failFirst(1, isComplete, { kind: 'answer', status: 404, code: 'NoSuchUpload' });
     await expect(store.putIfAbsent('long', randomBytes(9 * MIB))).rejects.toMatchObject({
@@ -246,6 +261,15 @@ it('asks for encryption with every object that it creates', async () => {
 });
 
 describe('a body', () => {
+  it('may take longer than an answer, by its size', async () => {
+    const hasty = await open({ requestTimeoutMs: 300 });
+    s3.script = (call) => (isPut(call) ? { kind: 'late', ms: 1_000 } : undefined);
+    expect(await hasty.putIfAbsent('a', randomBytes(4 * MIB))).toBe('created');
+    expect(await hasty.putIfAbsent('b', pieces(randomBytes(9 * MIB)))).toBe('created');
+    expect(callsOf(isPut)).toBe(3);
+    await hasty.close();
+  });
+
   it('is not part of the signature within the machine, but has a checksum', async () => {
     await store.putIfAbsent('a', Buffer.from('bytes'));
     await store.putIfAbsent('b', pieces(Buffer.alloc(9 * MIB)));
