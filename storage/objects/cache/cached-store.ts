@@ -38,8 +38,8 @@ const WIDE_SHARE = 4;
 
 /**
  * The same store, whose open objects and ranges of lasting objects are read through a bounded cache on the
- * local disk (docs/design/journal.md#block-cache). Streams and whole reads bypass it. A disk that is full or
- * fails costs requests to the store and never an error.
+ * local disk (docs/design/journal.md#block-cache). Streams bypass it; a whole read uses it if all is there. A
+ * disk that is full or fails costs requests to the store and never an error.
  */
 export async function openCachedStore(
   store: ObjectStore,
@@ -122,8 +122,9 @@ class CachedStore {
 
   /** A range of a lasting object is read without asking for its size, because it mostly is inside. */
   async read(key: string, range?: Range): Promise<Buffer> {
-    if (range === undefined || !this.#options.isLasting(key)) return this.#store.read(key, range);
+    if (!this.#options.isLasting(key)) return this.#store.read(key, range);
     const size = this.#sizes.get(key);
+    if (range === undefined) return this.#readWhole(key, size);
     const to = Math.min(range.to, size ?? Infinity);
     const into = Buffer.allocUnsafe(Math.max(0, to - range.from));
     const object = this.#fetchable(key, size ?? Math.ceil(to / PAGE_BYTES) * PAGE_BYTES);
@@ -135,6 +136,15 @@ class CachedStore {
       // The object may end before the range, or the store may be back.
       return this.#store.read(key, range);
     }
+  }
+
+  /** What this process has put needs no request. Other objects are not kept: mostly they are read once. */
+  async #readWhole(key: string, size: number | undefined): Promise<Buffer> {
+    const object = size === undefined ? null : this.#fetchable(key, size);
+    if (object === null || !this.#cache.hasWhole(object)) return this.#store.read(key);
+    const into = Buffer.allocUnsafe(object.size);
+    await this.#cache.read(object, { position: 0, into, aheadPages: 0 });
+    return into;
   }
 
   scan(key: string): Readable {

@@ -59,6 +59,11 @@ export class PageCache {
     this.#table.read(key, position, into, onRead);
   }
 
+  /** Whether a read of the whole object would fetch nothing. */
+  hasWhole(object: CachedObject): boolean {
+    return this.#hasAll(object, { from: 0, to: object.size });
+  }
+
   /** Fills `into`. @throws what the fetch throws; object_store_failed if the object ends before */
   async read(object: CachedObject, read: CachedRead): Promise<void> {
     if (await this.#isRead(object, read.position, read.into)) return;

@@ -1,6 +1,12 @@
-import { HeadObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
+import type { Readable } from 'node:stream';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  type HeadObjectCommandOutput,
+} from '@aws-sdk/client-s3';
 import type { S3Bucket } from './s3-bucket';
-import { mapped, missingObject, s3Error, statusOf } from './s3-errors';
+import { hasName, mapped, missingObject, s3Error, statusOf } from './s3-errors';
 
 /** Name of the metadata field that tells the writes of one object apart. */
 const WRITER_FIELD = 'writer';
@@ -19,31 +25,68 @@ export function writerMetadata(writer: string): Record<string, string> {
 }
 
 /**
- * Looks up an object; null if S3 says that it is missing. A 404 to a HEAD request is the same for a missing
- * object, a missing bucket and an address that is no S3 service, so the bucket is looked up too.
+ * Looks up an object that may be missing; null if S3 says that it is. Asks for its first byte: the 404 to a HEAD request is
+ * the same for a missing object, a missing bucket and an address that is no S3 service.
  * @throws object_store_failed
  */
 export async function lookUp(bucket: S3Bucket, key: string): Promise<S3ObjectHead | null> {
   const action = `look up ${key}`;
   try {
-    const found = await bucket.client.send(new HeadObjectCommand(bucket.at(key)));
-    return {
-      size: found.ContentLength ?? 0,
-      etag: found.ETag ?? '',
-      writer: found.Metadata?.[WRITER_FIELD] ?? null,
-    };
+    return await readHead(bucket, key);
   } catch (error) {
-    if (statusOf(error) !== 404) throw s3Error(error, action, bucket);
-    await requireBucket(bucket, action);
-    return null;
+    if (hasName(error, 'NoSuchKey')) return null;
+    if (!hasNoFirstByte(error)) throw s3Error(error, action, bucket);
   }
+  return mapped(action, bucket, () => requestHead(bucket, key));
 }
 
-/** The same for an object that must be there. @throws object_missing, object_store_failed */
+/** Looks up an object that should be there. @throws object_missing, object_store_failed */
 export async function lookUpExisting(bucket: S3Bucket, key: string): Promise<S3ObjectHead> {
+  try {
+    return await requestHead(bucket, key);
+  } catch (error) {
+    if (statusOf(error) !== 404) throw s3Error(error, `look up ${key}`, bucket);
+  }
   const found = await lookUp(bucket, key);
   if (found === null) throw missingObject(key);
   return found;
+}
+
+/** Errors are those of the SDK. */
+async function readHead(bucket: S3Bucket, key: string): Promise<S3ObjectHead> {
+  const { client, at, timeoutMs } = bucket;
+  const found = await client.send(new GetObjectCommand({ ...at(key), Range: 'bytes=0-0' }));
+  const [, size] = /^bytes 0-0\/(\d+)$/.exec(found.ContentRange ?? '') ?? [];
+  if (size !== undefined) {
+    await discard(found.Body as Readable, timeoutMs);
+    return { ...toHead(found), size: Number(size) };
+  }
+  // The service ignored the range, so the body may be long.
+  (found.Body as Readable).on('error', () => undefined).destroy();
+  return requestHead(bucket, key);
+}
+
+/** Reads a body to its end, which makes its connection free for the next request. */
+async function discard(body: Readable, timeoutMs: number): Promise<void> {
+  const timer = setTimeout(() => body.destroy(), timeoutMs);
+  body.on('error', () => undefined).resume();
+  await new Promise((resolve) => body.once('close', resolve));
+  clearTimeout(timer);
+}
+
+/** There is an object, but it is empty, or lies in an archive. */
+function hasNoFirstByte(error: unknown): boolean {
+  return statusOf(error) === 416 || hasName(error, 'InvalidObjectState');
+}
+
+/** Of an object that is known to be there. Errors are those of the SDK. */
+async function requestHead({ client, at }: S3Bucket, key: string): Promise<S3ObjectHead> {
+  const found = await client.send(new HeadObjectCommand(at(key)));
+  return { ...toHead(found), size: found.ContentLength ?? 0 };
+}
+
+function toHead({ ETag = '', Metadata }: HeadObjectCommandOutput): Omit<S3ObjectHead, 'size'> {
+  return { etag: ETag, writer: Metadata?.[WRITER_FIELD] ?? null };
 }
 
 /**
