@@ -26,7 +26,7 @@ async function expectRead(key: string, requests: number): Promise<void> {
   expect(plain.reads).toHaveLength(requests);
 }
 
-const written = (): Promise<void> => until(() => disk.writes > 0, 5_000, 'the disk');
+const written = (): Promise<true> => until(() => disk.writes > 0, 5_000, 'the disk');
 
 describe('a whole read', () => {
   it('is no request for an object of a batch that this process has put', async () => {
