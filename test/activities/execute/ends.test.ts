@@ -9,6 +9,8 @@ import { chunkWorld } from './chunk-world';
 import { gate, ok, status } from './model-server';
 
 const HOUR_MS = 3_600_000;
+/** Long enough to send two requests on a busy machine. */
+const SOON_MS = 2_500;
 /** No request ends by itself within a test, so only the tested cause can end it. */
 const SLOW = {
   request_timeout: '60s',
@@ -42,7 +44,7 @@ async function open(
 async function ended(): Promise<ExecuteChunkResult> {
   let result: ExecuteChunkResult | null = null;
   void running?.then((value) => (result = value));
-  return until(() => result, 5_000, 'the end of the chunk');
+  return until(() => result, SOON_MS + 5_000, 'the end of the chunk');
 }
 
 /** Moves the clock but no timer, as if the process had been frozen for a moment. */
@@ -95,7 +97,7 @@ describe('the deadline of a batch', () => {
   it('aborts requests in flight after the expiry grace, not the cancel grace', async () => {
     const slow = gate();
     const { run, answers } = await open(2, slow.answer);
-    running = run({ deadlineMs: Date.now() + 300 });
+    running = run({ deadlineMs: Date.now() + SOON_MS });
     await until(() => slow.held().length === 2, 5_000, 'both in flight');
     expect(await ended()).toMatchObject({ next: 0, left: 'stopped', stopCause: 'expired' });
     await until(() => slow.dropped().length === 2, 5_000, 'both connections closed');
@@ -105,7 +107,7 @@ describe('the deadline of a batch', () => {
   it('aborts requests in flight also if the chunk is exiting already', async () => {
     const slow = gate();
     const { run, drain } = await open(2, slow.answer);
-    running = run({ deadlineMs: Date.now() + 500 });
+    running = run({ deadlineMs: Date.now() + SOON_MS });
     await until(() => slow.held().length === 2, 5_000, 'both in flight');
     drain.abort();
     expect(await ended()).toMatchObject({ next: 0, left: 'drain', stopCause: 'expired' });
