@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import grpc
 
-from .failures import CallFailure
+from .failures import CallEnded, CallFailure
 
 T = TypeVar("T")
 
@@ -18,6 +18,7 @@ SLOT_WAIT_S = 1.0
 # The gateway waits 100 ms for the reply to a Cancel.
 CANCEL_WAIT_S = 0.05
 _END = object()
+_SHUTTING_DOWN = "This audio worker is shutting down."
 
 
 class Call:
@@ -25,18 +26,13 @@ class Call:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._ended: asyncio.Future[CallFailure] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[CallEnded] = asyncio.get_running_loop().create_future()
         self._computations: set[asyncio.Future[None]] = set()
 
-    def end(self, failure: CallFailure) -> None:
+    def end(self, failure: CallEnded) -> None:
         """Ends the call with the failure. A computation stops at its next result."""
         if not self._ended.done():
             self._ended.set_result(failure)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether `end` was called."""
-        return self._ended.done()
 
     async def stopped(self, timeout_s: float) -> bool:
         """Waits until no thread computes for this call. False if the time was too short."""
@@ -45,14 +41,14 @@ class Call:
         return not self._computations
 
     async def each(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
-        """The items, until the call is ended. @raises CallFailure that of `end`"""
+        """The items, until the call is ended. @raises CallEnded that of `end`"""
         while (item := await self._unless_ended(anext(items, _END))) is not _END:
             yield item
 
     async def compute(self, work: Callable[[threading.Event], Iterator[T]]) -> AsyncIterator[T]:
         """
         Runs the iterator in a thread and yields its items as they come. The event is set when they are no longer
-        wanted; the iterator is then left at its next item. @raises CallFailure that of `end`
+        wanted; the iterator is then left at its next item. @raises CallEnded that of `end`
         """
         loop = asyncio.get_running_loop()
         items: asyncio.Queue[object] = asyncio.Queue()
@@ -125,7 +121,7 @@ class CallRegistry:
         """Cancels all calls with the id. Returns whether there was one, and whether all of them have stopped."""
         found = [call for call, its_id in self._calls.items() if its_id == call_id and call_id]
         for call in found:
-            call.end(CallFailure(grpc.StatusCode.CANCELLED, "The call was cancelled."))
+            call.end(CallEnded(grpc.StatusCode.CANCELLED, "The call was cancelled."))
         stopped = await asyncio.gather(*(call.stopped(CANCEL_WAIT_S) for call in found))
         return bool(found), bool(found) and all(stopped)
 
@@ -138,7 +134,7 @@ class CallRegistry:
     def end_all(self) -> None:
         """Ends the calls that run as if the worker were gone, so that the gateway takes them to another one."""
         for call in self._calls:
-            call.end(_shutting_down())
+            call.end(CallEnded(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN))
 
     async def _take_slot(self) -> None:
         try:
@@ -149,15 +145,11 @@ class CallRegistry:
 
     def _check_draining(self) -> None:
         if self._is_draining:
-            raise _shutting_down()
+            raise CallFailure(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN)
 
     def _check_drained(self) -> None:
         if self._is_draining and not self._calls:
             self._drained.set()
-
-
-def _shutting_down() -> CallFailure:
-    return CallFailure(grpc.StatusCode.UNAVAILABLE, "This audio worker is shutting down.")
 
 
 def _take_exception(computation: asyncio.Future[None]) -> None:

@@ -12,6 +12,10 @@ class CallFailure(Exception):
         self.message = message
 
 
+class CallEnded(CallFailure):
+    """The call as a whole was ended, not only one of its recordings."""
+
+
 def invalid(message: str) -> CallFailure:
     """The request cannot be served by any worker."""
     return CallFailure(grpc.StatusCode.INVALID_ARGUMENT, message)

@@ -6,7 +6,7 @@ from typing import Any
 
 from .calls import Call
 from .engine import Engine, RecognitionOptions
-from .failures import CallFailure, invalid, model_not_found
+from .failures import CallEnded, CallFailure, invalid, model_not_found
 from .stubs import messages
 from .transcripts import TranscriptBuilder
 
@@ -83,9 +83,9 @@ class Recordings:
                         async with aclosing(self._item_events(call, uploads.pop(item))) as events:
                             async for event in events:
                                 yield messages.BatchEvent(item=item, event=event)
+                except CallEnded:
+                    raise
                 except CallFailure as failure:
-                    if call.has_ended:
-                        raise
                     uploads.pop(item, None)
                     answered.add(item)
                     yield _item_failure(item, failure)

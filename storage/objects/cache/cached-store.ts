@@ -123,8 +123,8 @@ class CachedStore {
   /** A range of a lasting object is read without asking for its size, because it mostly is inside. */
   async read(key: string, range?: Range): Promise<Buffer> {
     if (!this.#options.isLasting(key)) return this.#store.read(key, range);
+    if (range === undefined) return this.#readWhole(key);
     const size = this.#sizes.get(key);
-    if (range === undefined) return this.#readWhole(key, size);
     const to = Math.min(range.to, size ?? Infinity);
     const into = Buffer.allocUnsafe(Math.max(0, to - range.from));
     const object = this.#fetchable(key, size ?? Math.ceil(to / PAGE_BYTES) * PAGE_BYTES);
@@ -139,12 +139,10 @@ class CachedStore {
   }
 
   /** What this process has put needs no request. Other objects are not kept: mostly they are read once. */
-  async #readWhole(key: string, size: number | undefined): Promise<Buffer> {
-    const object = size === undefined ? null : this.#fetchable(key, size);
-    if (object === null || !this.#cache.hasWhole(object)) return this.#store.read(key);
-    const into = Buffer.allocUnsafe(object.size);
-    await this.#cache.read(object, { position: 0, into, aheadPages: 0 });
-    return into;
+  #readWhole(key: string): Promise<Buffer> {
+    const size = this.#sizes.get(key);
+    const isKept = size !== undefined && this.#cache.hasWhole(this.#fetchable(key, size));
+    return isKept ? this.read(key, { from: 0, to: size }) : this.#store.read(key);
   }
 
   scan(key: string): Readable {

@@ -30,14 +30,13 @@ export function writerMetadata(writer: string): Record<string, string> {
  * @throws object_store_failed
  */
 export async function lookUp(bucket: S3Bucket, key: string): Promise<S3ObjectHead | null> {
-  const action = `look up ${key}`;
   try {
-    return await readHead(bucket, key);
+    const read = await readHead(bucket, key).catch(nullIfNoFirstByte);
+    return read ?? (await requestHead(bucket, key));
   } catch (error) {
     if (hasName(error, 'NoSuchKey')) return null;
-    if (!hasNoFirstByte(error)) throw s3Error(error, action, bucket);
+    throw s3Error(error, `look up ${key}`, bucket);
   }
-  return mapped(action, bucket, () => requestHead(bucket, key));
 }
 
 /** Looks up an object that should be there. @throws object_missing, object_store_failed */
@@ -52,31 +51,31 @@ export async function lookUpExisting(bucket: S3Bucket, key: string): Promise<S3O
   return found;
 }
 
-/** Errors are those of the SDK. */
-async function readHead(bucket: S3Bucket, key: string): Promise<S3ObjectHead> {
+/** Null if the service ignores the range. Errors are those of the SDK. */
+async function readHead(bucket: S3Bucket, key: string): Promise<S3ObjectHead | null> {
   const { client, at, timeoutMs } = bucket;
   const found = await client.send(new GetObjectCommand({ ...at(key), Range: 'bytes=0-0' }));
+  const body = (found.Body as Readable).on('error', () => undefined);
   const [, size] = /^bytes 0-0\/(\d+)$/.exec(found.ContentRange ?? '') ?? [];
-  if (size !== undefined) {
-    await discard(found.Body as Readable, timeoutMs);
-    return { ...toHead(found), size: Number(size) };
+  if (size === undefined) {
+    body.destroy();
+    return null;
   }
-  // The service ignored the range, so the body may be long.
-  (found.Body as Readable).on('error', () => undefined).destroy();
-  return requestHead(bucket, key);
+  await discard(body, timeoutMs);
+  return { ...toHead(found), size: Number(size) };
 }
 
 /** Reads a body to its end, which makes its connection free for the next request. */
 async function discard(body: Readable, timeoutMs: number): Promise<void> {
   const timer = setTimeout(() => body.destroy(), timeoutMs);
-  body.on('error', () => undefined).resume();
-  await new Promise((resolve) => body.once('close', resolve));
+  await new Promise((resolve) => body.once('close', resolve).resume());
   clearTimeout(timer);
 }
 
-/** There is an object, but it is empty, or lies in an archive. */
-function hasNoFirstByte(error: unknown): boolean {
-  return statusOf(error) === 416 || hasName(error, 'InvalidObjectState');
+/** For an object that is empty, or lies in an archive. @throws any other error */
+function nullIfNoFirstByte(error: unknown): null {
+  if (statusOf(error) === 416 || hasName(error, 'InvalidObjectState')) return null;
+  throw error;
 }
 
 /** Of an object that is known to be there. Errors are those of the SDK. */

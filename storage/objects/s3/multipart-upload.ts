@@ -10,7 +10,6 @@ import { NightshiftError } from '../../../core/errors';
 import type { PutResult } from '../../object-store';
 import { writeIfAbsent, type NewObject } from './conditional-write';
 import { writerMetadata } from './look-up';
-import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 import { mapped } from './s3-errors';
 
@@ -69,8 +68,9 @@ export class MultipartUpload {
       Body: bytes,
       ContentLength: bytes.length,
     });
-    const limits = this.#bucket.limits(bytes.length, this.#cancel.signal);
-    const sent = await this.#request(() => this.#bucket.client.send(limited(command, limits)));
+    const { client, limited } = this.#bucket;
+    const request = limited(command, bytes.length, this.#cancel.signal);
+    const sent = await this.#request(() => client.send(request));
     const { ETag, ChecksumCRC32 } = sent;
     this.#add(number, {
       ...(ETag === undefined ? {} : { ETag }),
@@ -86,8 +86,8 @@ export class MultipartUpload {
       CopySource: `${source.Bucket}/${source.Key}`,
       CopySourceIfMatch: etag,
     });
-    const limits = this.#bucket.limits(size, this.#cancel.signal);
-    const run = this.#bucket.client.send(limited(command, limits));
+    const { client, limited } = this.#bucket;
+    const run = client.send(limited(command, size, this.#cancel.signal));
     const { CopyPartResult: copied } = await this.#track(run);
     this.#add(number, copied?.ETag === undefined ? {} : { ETag: copied.ETag });
   }

@@ -4,7 +4,6 @@ import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import { lookUpExisting } from './look-up';
-import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 import { hasName, missingObject, s3Error, statusOf } from './s3-errors';
 
@@ -101,7 +100,7 @@ export class ObjectBytes {
 
   /** Null if the object ends before the range. */
   async #connect(): Promise<Body | null> {
-    const { client, at, limits } = this.#bucket;
+    const { client, at, limited } = this.#bucket;
     const isWhole = this.#position === 0 && this.#end === null;
     const last = this.#end === null ? '' : this.#end - 1;
     const command = new GetObjectCommand({
@@ -110,8 +109,8 @@ export class ObjectBytes {
       ...(this.#etag === null ? {} : { IfMatch: this.#etag }),
     });
     try {
-      const request = limited(command, limits(0, this.#closed.signal));
-      return this.#accept(await client.send(request), isWhole);
+      const answer = await client.send(limited(command, 0, this.#closed.signal));
+      return this.#accept(answer, isWhole);
     } catch (error) {
       if (statusOf(error) === 416) return null;
       throw this.#refusal(error);

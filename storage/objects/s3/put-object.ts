@@ -5,7 +5,6 @@ import { newObject, writeIfAbsent } from './conditional-write';
 import { writerMetadata } from './look-up';
 import { FIRST_PART_BYTES, PartBuffers, type PartBuffer } from './part-buffers';
 import { PartSender } from './part-sender';
-import { limited } from './request-limits';
 import type { S3Bucket } from './s3-bucket';
 
 /** Parts that a process sends at the same time. */
@@ -62,7 +61,7 @@ export class ObjectWriter {
   }
 
   #putWhole(key: string, bytes: Uint8Array): Promise<PutResult> {
-    const { client, encryption, at, limits } = this.#bucket;
+    const { client, encryption, at, limited } = this.#bucket;
     const object = newObject(key);
     const command = new PutObjectCommand({
       ...at(key),
@@ -72,8 +71,7 @@ export class ObjectWriter {
       IfNoneMatch: '*',
       Metadata: writerMetadata(object.writer),
     });
-    return writeIfAbsent(this.#bucket, object, () =>
-      client.send(limited(command, limits(bytes.length))),
-    );
+    const request = limited(command, bytes.length);
+    return writeIfAbsent(this.#bucket, object, () => client.send(request));
   }
 }

@@ -8,6 +8,11 @@ export interface RequestLimits {
   readonly abortSignal?: AbortSignal;
 }
 
+/** A command of the SDK. */
+export interface Command {
+  readonly input: object;
+}
+
 /** On the input of a command, and on the request that is made of it. */
 const LIMITS = Symbol('limits');
 
@@ -19,10 +24,7 @@ interface Limited {
  * The command with limits of its own. As options of `send`, they would make the SDK compose its middleware for this
  * request alone, which takes as long as everything else that it does (docs/benchmarks.md#what-is-too-slow-and-why).
  */
-export function limited<C extends { readonly input: object }>(
-  command: C,
-  limits: RequestLimits,
-): C {
+export function limited<C extends Command>(command: C, limits: RequestLimits): C {
   (command.input as Limited)[LIMITS] = limits;
   return command;
 }

@@ -3,7 +3,7 @@ import { NightshiftError } from '../../../core/errors';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
 import { observeRetries, type OnRetry } from './observe-retries';
-import { honorLimits, type RequestLimits } from './request-limits';
+import { honorLimits, limited, type Command } from './request-limits';
 import { leaveBodiesUnsigned } from './unsigned-bodies';
 
 /** How to reach a bucket, and how objects are written to it (docs/configuration.md#s3). */
@@ -48,8 +48,8 @@ export interface S3Bucket {
   readonly prefix: string;
   /** `Bucket` and `Key` of an object. @throws internal for a text that is not a key */
   at(key: string): { readonly Bucket: string; readonly Key: string };
-  /** Limits of a request whose body has this many bytes: a slow line needs time for it. */
-  limits(bytes: number, signal?: AbortSignal): RequestLimits;
+  /** The command with time for a body of this many bytes, which a slow line needs, and with a signal that ends it. */
+  limited<C extends Command>(command: C, bytes: number, signal?: AbortSignal): C;
 }
 
 interface EncryptionFields {
@@ -92,10 +92,11 @@ export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
     },
     prefix: start,
     at: (key) => ({ Bucket: bucket, Key: start + requireKey(key) }),
-    limits: (bytes, signal) => ({
-      requestTimeout: timeoutMs + Math.ceil(bytes / SLOWEST_BYTES_PER_MS),
-      ...(signal === undefined ? {} : { abortSignal: signal }),
-    }),
+    limited: (command, bytes, signal) =>
+      limited(command, {
+        requestTimeout: timeoutMs + Math.ceil(bytes / SLOWEST_BYTES_PER_MS),
+        ...(signal === undefined ? {} : { abortSignal: signal }),
+      }),
   };
 }
 

@@ -44,7 +44,7 @@ async function open(
 async function ended(): Promise<ExecuteChunkResult> {
   let result: ExecuteChunkResult | null = null;
   void running?.then((value) => (result = value));
-  return until(() => result, SOON_MS + 5_000, 'the end of the chunk');
+  return until(() => result, 5_000, 'the end of the chunk');
 }
 
 /** Moves the clock but no timer, as if the process had been frozen for a moment. */
