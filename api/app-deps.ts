@@ -1,3 +1,4 @@
+import type { LineIndex } from '../core/openai/line-index';
 import type { ApiMetrics } from '../platform/api-metrics';
 import type { Config } from '../platform/config-schema';
 import type { HeaderVault } from '../platform/header-vault';
@@ -11,6 +12,7 @@ import type { FileRepository } from '../storage/postgres/files';
 import type { ProviderJobs } from '../storage/postgres/provider-jobs/repository';
 import type { UploadRepository } from '../storage/postgres/uploads';
 import type { Outbox } from './outbox';
+import type { FileIndexing } from './uploads/file-indexing';
 
 /** Settings and dependencies of the API. The caller of `buildApp` opens and closes them. */
 export interface AppDeps {
@@ -35,6 +37,8 @@ export interface AppDeps {
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** Records the spans of requests; null or undefined for none. */
   readonly tracing?: Pick<Tracing, 'beginRequest'> | null;
+  /** Reads input files as they are uploaded. Null or undefined: they get no index. */
+  readonly lineIndex?: LineIndex | null;
   /** Wall clock. */
   readonly nowMs?: () => number;
   /** Largest file of one request. Default 512 MB (docs/design/api-contract.md#file-size). */
@@ -47,4 +51,5 @@ export interface AppDeps {
 export interface RouteDeps extends Required<AppDeps> {
   /** Wall clock in Unix seconds. */
   readonly nowSec: () => number;
+  readonly indexing: FileIndexing;
 }

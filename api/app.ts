@@ -4,6 +4,7 @@ import type { Authenticator } from '../http/authentication/authenticator';
 import { requestRateLimit } from '../http/context/request-rate';
 import { createServer, type ServerLimits } from '../http/server';
 import { apiOriginRules, originCheck } from '../platform/own-names';
+import { version } from '../platform/version';
 import type { AppDeps, RouteDeps } from './app-deps';
 import { addBatchJobRoutes } from './routes/batch-jobs';
 import { addBatchRoutes } from './routes/batches';
@@ -12,6 +13,7 @@ import { addHealthRoutes } from './routes/health';
 import { addOpenApiRoute } from './routes/openapi';
 import { addUploadRoutes } from './routes/uploads';
 import { spanName } from './span-names';
+import { FileIndexing } from './uploads/file-indexing';
 import { FORM_OVERHEAD_BYTES } from './uploads/receive-file';
 
 const MAX_JSON_BYTES = 1024 * 1024;
@@ -67,8 +69,14 @@ function serverLimits({ config: { api }, maxUploadBytes }: RouteDeps): ServerLim
 }
 
 function complete(deps: AppDeps): RouteDeps {
-  const { nowMs = Date.now, tracing = null } = deps;
+  const { nowMs = Date.now, tracing = null, lineIndex = null } = deps;
   const { maxUploadBytes = MAX_UPLOAD_BYTES, maxPartBytes = MAX_PART_BYTES } = deps;
   const nowSec = () => Math.floor(nowMs() / 1000);
-  return { ...deps, nowMs, tracing, maxUploadBytes, maxPartBytes, nowSec };
+  const indexing = new FileIndexing({
+    index: lineIndex,
+    settings: deps.config,
+    release: version(),
+  });
+  const given = { ...deps, nowMs, tracing, lineIndex, maxUploadBytes, maxPartBytes };
+  return { ...given, nowSec, indexing };
 }

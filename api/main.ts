@@ -4,6 +4,7 @@ import { openClient } from '../client/connection';
 import { countReloads } from '../client/count-reloads';
 import { openTemporalPing } from '../client/temporal-ping';
 import { NightshiftError } from '../core/errors';
+import { createLineIndex } from '../core/openai/line-index';
 import { listen } from '../http/listen';
 import { createApiMetrics } from '../platform/api-metrics';
 import { publicBindFault } from '../platform/config-rules';
@@ -101,7 +102,10 @@ async function open(config: Config, host: ProcessHost & StartOptions): Promise<s
   });
   onClose('outbox', () => outbox.close());
   const vault = openHeaderVault(config);
-  const app = buildApp({ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks });
+  const app = buildApp({
+    ...{ config, ...rows, vault, store, outbox, metrics, tracing, logger, checks },
+    lineIndex: createLineIndex(),
+  });
   onClose('http', () => app.close(), DRAIN_MS);
   const url = await listen(app, 'api', { settings: config.api, logger });
   observability.markStarted(checks);

@@ -33,6 +33,7 @@ import type { IngestDeps } from '../activities/ingest/deps';
 import { createLineIndex } from '../core/openai/line-index';
 import { overdueAfterSec } from '../core/batch/overdue';
 import type { Config } from '../platform/config-schema';
+import { version } from '../platform/version';
 import type { BatchRepository } from '../storage/postgres/batches/repository';
 import { tenantHash } from '../storage/objects/tenant-hash';
 import { accountOf } from '../providers/account';
@@ -99,6 +100,7 @@ export function createActivities(deps: ActivityDeps): StepActivities {
       if (row !== null) await recordBatch(store, row);
     },
     lineIndex: createLineIndex(),
+    release: version(),
     limits: config.limits,
     batch: config.batch,
   });

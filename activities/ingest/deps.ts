@@ -25,6 +25,8 @@ export interface IngestDeps {
   record?(batchId: string): Promise<void>;
   /** Shared by all scans of the process. Null or undefined: every line is parsed. */
   readonly lineIndex?: LineIndex | null;
+  /** The version of the product, whose indexes of files are used. Undefined: every file is read. */
+  readonly release?: string;
   /** Time after which the server has the latest heartbeat, ms. */
   readonly announceMs?: number;
   readonly limits: Config['limits'];

@@ -63,8 +63,9 @@ async function ingest(ingestion: Ingestion): Promise<IngestResult> {
     return writeErrors(store, batchId, [fileTooLarge(size, limits)]);
   }
 
-  let scanned = await scanFile(ingestion, { key, endpoint });
-  if (await hasNewRoutes(deps, scanned)) scanned = await scanFile(ingestion, { key, endpoint });
+  const file = { key, bytes: size, endpoint };
+  let scanned = await scanFile(ingestion, file);
+  if (await hasNewRoutes(deps, scanned)) scanned = await scanFile(ingestion, file);
   const { plan, errors, requests, files } = scanned;
   if (!fitsModelNames(plan.modelNames())) errors.add(modelNamesTooLong());
   if (errors.count > 0) return writeErrors(store, batchId, errors.list());

@@ -1,7 +1,7 @@
 import { NightshiftError, isNightshiftError } from '../../core/errors';
 import { createInputErrors, type InputErrors } from '../../core/openai/input-errors';
-import type { LineRules } from '../../core/openai/line-check';
-import type { ScanSink } from '../../core/openai/scan-sink';
+import { scanRules } from '../../core/openai/scan-rules';
+import type { ScanSink, ScanTotals } from '../../core/openai/scan-sink';
 import { pause } from '../runtime/pause';
 import type { IngestDeps, Ingestion } from './deps';
 import type { InputFiles } from '../../core/plan/input-files';
@@ -9,6 +9,7 @@ import { endpointRule } from '../../core/openai/endpoints';
 import { HeldRequests } from './held-requests';
 import { createPlanCollector, type PlanCollector } from './plan-collector';
 import { scanInput } from './scan-input';
+import { tellIndexed } from './tell-indexed';
 
 /** What one pass over the input found. */
 export interface ScannedFile {
@@ -22,10 +23,17 @@ export interface ScannedFile {
 /** The SDK sends heartbeats at least every 2 s. After this time the server has the latest one. */
 const ANNOUNCE_MS = 2_500;
 
-/** Reads the input once. @throws input_missing if the object is gone */
+/** An input file, and the endpoint of its batch. */
+export interface FileToScan {
+  readonly key: string;
+  readonly bytes: number;
+  readonly endpoint: string;
+}
+
+/** Reads the input once, or its index instead. @throws input_missing if the object is gone */
 export async function scanFile(
   ingestion: Ingestion,
-  { key, endpoint }: { readonly key: string; readonly endpoint: string },
+  { key, bytes, endpoint }: FileToScan,
 ): Promise<ScannedFile> {
   const { deps, batchId, heartbeat, maxUndecided } = ingestion;
   const errors = createInputErrors();
@@ -39,15 +47,12 @@ export async function scanFile(
     },
     fault: (error) => errors.add(error),
   };
-  const { requests } = await inTurn(ingestion, () =>
-    scanInput({
-      stream: deps.store.scan(key),
-      rules,
-      heartbeat,
-      sink,
-      index: deps.lineIndex ?? null,
-    }),
-  ).catch((error: unknown) => {
+  const scan = async (): Promise<ScanTotals> => {
+    const indexed = await tellIndexed(ingestion, { key, bytes, rules }, sink);
+    const index = deps.lineIndex ?? null;
+    return indexed ?? scanInput({ stream: deps.store.scan(key), rules, heartbeat, sink, index });
+  };
+  const { requests } = await inTurn(ingestion, scan).catch((error: unknown) => {
     throw isNightshiftError(error, 'object_missing') ? inputMissing(batchId) : error;
   });
   heartbeat.check();
@@ -92,19 +97,4 @@ function inTurn<T>(
     heartbeat.check();
     return scan();
   });
-}
-
-function scanRules({ limits, batch }: IngestDeps, endpoint: string) {
-  const rules: LineRules = {
-    endpoint,
-    moderationDefaultModel: batch.moderation_default_model,
-  };
-  return {
-    ...rules,
-    maxLineBytes: limits.max_line_bytes,
-    maxRequests: limits.max_requests,
-    maxInputs: limits.max_inputs,
-    singleModel: batch.single_model_batches,
-    json: { maxDepth: limits.max_json_depth, maxTokens: limits.max_json_tokens },
-  };
 }

@@ -1,4 +1,4 @@
-import { FILES_PREFIX, UPLOADS_PREFIX } from '../../core/names/object-names';
+import { FILES_PREFIX, INDEXES_PREFIX, UPLOADS_PREFIX } from '../../core/names/object-names';
 import { deleteKeys } from './delete-objects';
 import type { SweepDeps, Sweeper } from './ports';
 
@@ -24,10 +24,10 @@ export function createCrashSweeper(): Sweeper {
   };
 }
 
-/** Removes files and parts of uploads without a row: their writers died before they inserted it. */
+/** Removes files, their indexes, and parts of uploads without a row: their writers died before they inserted it. */
 async function removeOrphans(deps: SweepDeps, check: () => void): Promise<number> {
   let removed = 0;
-  for (const prefix of [FILES_PREFIX, UPLOADS_PREFIX]) {
+  for (const prefix of [FILES_PREFIX, INDEXES_PREFIX, UPLOADS_PREFIX]) {
     for await (const keys of oldKeys(deps, prefix, check)) {
       const orphans = await deps.rows.unownedKeys(keys);
       await deleteKeys(deps.store, orphans, check);

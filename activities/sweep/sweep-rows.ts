@@ -1,4 +1,5 @@
-import { uploadPrefix } from '../../core/names/object-names';
+import { fileIndexKey, uploadPrefix } from '../../core/names/object-names';
+import { MIN_INDEXED_BYTES } from '../../core/plan/file-index';
 import type { SweepRows } from '../../storage/postgres/sweep';
 import type { SweepPageResult } from './contract';
 import type { Sweeper } from './ports';
@@ -13,10 +14,12 @@ export function sweepRows(remove: (rows: SweepRows, limit: number) => Promise<nu
   return async ({ rows }) => counted(await remove(rows, PAGE_ROWS));
 }
 
-/** Removes the bytes of files that were deleted or have expired, and that no open batch needs. */
+/** Removes the bytes of files that were deleted or have expired, and that no open batch needs, and their indexes. */
 export const emptyFiles: Sweeper = async ({ rows, store }, _input, check) => {
   const files = await rows.filesToEmpty(PAGE_ROWS);
-  const keys = files.map(({ objectKey }) => objectKey);
+  const keys = files.flatMap(({ objectKey, bytes }) =>
+    bytes < MIN_INDEXED_BYTES ? [objectKey] : [fileIndexKey(objectKey), objectKey],
+  );
   await deleteKeys(store, keys, check);
   await rows.markEmptied(files.map(({ id }) => id));
   return counted(files.length);

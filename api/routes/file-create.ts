@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { NightshiftError } from '../../core/errors';
 import { fileIdFromBytes } from '../../core/names/ids';
-import { fileKey } from '../../core/names/object-names';
+import { fileIndexKey, fileKey } from '../../core/names/object-names';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from './idempotency';
 import { FILE_TEXTS, parseCreateFile } from '../requests/create-file';
+import type { FileIndexer } from '../uploads/file-indexer';
 import { receiveFile } from '../uploads/receive-file';
 import { type ByteAllowance, discard, discardAfter } from '../uploads/receive-form';
 
@@ -16,13 +17,27 @@ import { type ByteAllowance, discard, discardAfter } from '../uploads/receive-fo
  * is refused, they are deleted. @throws invalid_request, payload_too_large, quota_exceeded
  */
 export async function createFile(request: FastifyRequest, deps: RouteDeps): Promise<FileRecord> {
+  const indexer = deps.indexing.begin(Number(request.headers['content-length'] ?? Infinity));
+  try {
+    return await receiveAndInsert(request, { deps, indexer });
+  } finally {
+    indexer?.close();
+  }
+}
+
+async function receiveAndInsert(
+  request: FastifyRequest,
+  { deps, indexer }: { readonly deps: RouteDeps; readonly indexer: FileIndexer | null },
+): Promise<FileRecord> {
   const key = idempotencyKey(request);
   const id = fileIdFromBytes(randomBytes(16));
   const { tenant } = request;
   const objectKey = fileKey(tenantHash(tenant), id);
   const { store, maxUploadBytes: maxFileBytes } = deps;
   const allowance = await allowanceOf(request, { key, deps });
-  const form = await receiveFile(request, { deps, ...FORM, objectKey, maxFileBytes, allowance });
+  const onBytes = (chunk: Buffer): void => indexer?.update(chunk);
+  const options = { deps, ...FORM, objectKey, maxFileBytes, allowance, onBytes };
+  const form = await receiveFile(request, options);
   try {
     const { expiresAfterSec, file, purpose, filename } = parseCreateFile(form);
     const { bytes, sha256 } = file;
@@ -33,11 +48,24 @@ export async function createFile(request: FastifyRequest, deps: RouteDeps): Prom
     const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
     // The request repeats an earlier one and gets that file, so the new bytes are not needed.
     if (made.id !== id) await discard({ store, objectKey });
+    else if (purpose === 'batch') await putIndex(objectKey, { deps, indexer });
     return made;
   } catch (error) {
     if (form.file !== null) await discardAfter(error, { store, objectKey });
     throw error;
   }
+}
+
+/** The file is there, with or without its index. */
+async function putIndex(
+  objectKey: string,
+  { deps, indexer }: { readonly deps: RouteDeps; readonly indexer: FileIndexer | null },
+): Promise<void> {
+  const index = indexer?.finish() ?? null;
+  if (index === null) return;
+  await deps.store.putIfAbsent(fileIndexKey(objectKey), index).catch((error: unknown) => {
+    deps.logger.warn({ err: error, key: objectKey }, 'the index of a file could not be stored');
+  });
 }
 
 /** How much the tenant may still store, checked before the body is read. @throws quota_exceeded */

@@ -30,6 +30,8 @@ export interface ReceiveOptions {
   readonly maxFileBytes: number;
   readonly maxLineBytes: number;
   readonly allowance: ByteAllowance;
+  /** Called with each part of the file's bytes before it is stored. */
+  onBytes?(chunk: Buffer): void;
 }
 
 /** How many bytes the client may still store. This may be less than the limit for one file. */
@@ -102,6 +104,7 @@ async function storeFile(entry: FormEntry, options: ReceiveOptions): Promise<Upl
         inspector.update(chunk);
         if (inspector.bytes > options.maxFileBytes) throw fileTooLong(options.maxFileBytes);
         if (inspector.bytes > options.allowance.bytes) throw options.allowance.exceeded();
+        options.onBytes?.(chunk);
         yield chunk;
       }
     } catch (error) {

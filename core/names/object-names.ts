@@ -182,6 +182,20 @@ export function parseFileKey(key: string): { readonly fileId: string } | null {
   return match === null ? null : { fileId: match[1] ?? '' };
 }
 
+/** The indexes of uploaded files. */
+export const INDEXES_PREFIX = 'indexes/';
+
+/** The index of an uploaded file with this {@link fileKey}. */
+export function fileIndexKey(fileKey: string): string {
+  return INDEXES_PREFIX + fileKey.slice(FILES_PREFIX.length);
+}
+
+/** The inverse of {@link fileIndexKey}; null for any other key. */
+export function parseFileIndexKey(key: string): { readonly fileId: string } | null {
+  if (!key.startsWith(INDEXES_PREFIX)) return null;
+  return parseFileKey(FILES_PREFIX + key.slice(INDEXES_PREFIX.length));
+}
+
 /** The bytes of one part of an upload, until the upload has ended. */
 export function uploadPartKey(uploadId: string, partId: string): string {
   return `${uploadPrefix(uploadId)}${partId}`;

@@ -13,6 +13,8 @@ export interface IdSet {
    * none of these accesses waits for another one, the processor makes many of them at once.
    */
   prefetch(words: Uint32Array, range: PrefetchRange): void;
+  /** Forgets all ids, and keeps the memory. */
+  clear(): void;
 }
 
 /** Where hashes are in an array of words. */
@@ -69,6 +71,12 @@ class HashTable implements IdSet {
       loaded ^= table[((words[i] ?? 0) >>> shift) * ID_HASH_WORDS] ?? 0;
     }
     this.#loaded = loaded;
+  }
+
+  clear(): void {
+    this.#table.fill(0);
+    this.#hasZero = false;
+    this.size = 0;
   }
 
   #addZero(): boolean {

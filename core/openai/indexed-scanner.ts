@@ -20,7 +20,7 @@ export interface IndexedScannerOptions {
   readonly index: LineIndex;
   readonly rules: IndexRules;
   readonly checks: ByteChecks;
-  readonly judge: LineJudge;
+  readonly judge: Pick<LineJudge, 'line' | 'plain' | 'expect' | 'tooLong'>;
 }
 
 const LF = 0x0a;

@@ -1,6 +1,6 @@
 import { CHAIN_BLOCK_BYTES, createChainReader } from '../plan/prefix-chain';
 import { createIdHasher } from './id-hash';
-import { createIdSet, type PrefetchRange } from './id-set';
+import { createIdSet, type IdSet, type PrefetchRange } from './id-set';
 import type { InputErrorCode } from './input-errors';
 import { kindOf, quoted } from './input-values';
 import { createJsonGuard } from './json-check';
@@ -22,7 +22,7 @@ const NOT_JSON =
 export class LineJudge implements LineConsumer {
   readonly #rules: ScanRules;
   readonly #sink: ScanSink;
-  readonly #ids = createIdSet();
+  readonly #ids: IdSet;
   readonly #hashId;
   readonly #prefixHash = createPrefixHasher();
   readonly #findPrompt = createPromptFinder(CHAIN_BLOCK_BYTES);
@@ -37,8 +37,12 @@ export class LineJudge implements LineConsumer {
   #number = 0;
   #faults = 0;
 
-  /** @param seed 32 random bits, see `createIdHasher` */
-  constructor(rules: ScanRules, sink: ScanSink, seed: number) {
+  /**
+   * @param seed 32 random bits, see `createIdHasher`
+   * @param ids empty
+   */
+  constructor(rules: ScanRules, sink: ScanSink, seed: number, ids = createIdSet()) {
+    this.#ids = ids;
     this.#rules = rules;
     this.#sink = sink;
     this.#hashId = createIdHasher(seed);

@@ -6,6 +6,7 @@ import { FILE_MODE, makeFolder, syncFolderAndAbove } from './durable-folder';
 import { hasCode, mapped } from './filesystem-errors';
 import { EarlySync } from './early-sync';
 import { temporaryFolder } from './filesystem-layout';
+import { GatheredWrites, type Write } from './gathered-writes';
 
 /** A folder may vanish between its creation and the link, if the last object in it is deleted. */
 const LINK_TRIES = 5;
@@ -52,13 +53,35 @@ async function writeWhole(
 ): Promise<void> {
   const action = `write ${path}`;
   const sync = new EarlySync(file);
-  const chunks = body instanceof Uint8Array ? [body] : body;
-  for await (const chunk of chunks) {
-    await mapped(action, () => writeFully(file, chunk));
-    sync.wrote(chunk.length);
-    onPassed?.(chunk.length);
-  }
+  const write = (bytes: Uint8Array): Promise<void> =>
+    mapped(action, async () => {
+      await writeFully(file, bytes);
+      sync.wrote(bytes.length);
+    });
+  if (body instanceof Uint8Array) await write(body);
+  else await writePieces(body, { write, onPassed });
   await mapped(action, () => sync.finish());
+}
+
+/** The first piece is written by itself: it may be the only one. */
+async function writePieces(
+  pieces: AsyncIterable<Uint8Array>,
+  { write, onPassed }: { readonly write: Write; readonly onPassed: PutFileOptions['onPassed'] },
+): Promise<void> {
+  const gathered = new GatheredWrites(write);
+  let add = write;
+  try {
+    for await (const piece of pieces) {
+      await add(piece);
+      onPassed?.(piece.length);
+      add = (next) => gathered.add(next);
+    }
+  } catch (error) {
+    // The file is closed next.
+    await gathered.abandon();
+    throw error;
+  }
+  await gathered.finish();
 }
 
 async function writeFully(file: FileHandle, bytes: Uint8Array): Promise<void> {

@@ -1,21 +1,21 @@
 import type { Pool } from 'pg';
 import { OPEN_STATUSES } from '../../core/batch/status';
 import { batchOfResultFile } from '../../core/names/ids';
-import { parseFileKey, parseUploadPartKey } from '../../core/names/object-names';
+import { parseFileIndexKey, parseFileKey, parseUploadPartKey } from '../../core/names/object-names';
 import { query } from './sql';
 
 /**
  * The given keys whose objects have no owner. The object of a file has an owner if one of these rows exists:
  * the file, the batch whose result it is, an open batch whose input it is or whose requests name it (the row of
- * the file may be lost), or an upload with a completion that wrote it. An upload part has
- * an owner until its upload is marked as cleared. All other objects count as owned.
+ * the file may be lost), or an upload with a completion that wrote it. The index of a file has the owners of the file that
+ * do not name its key. An upload part has an owner until its upload is marked as cleared. All other objects count as owned.
  * @throws postgres_unavailable
  */
 export async function unownedKeys(pool: Pool, keys: readonly string[]): Promise<string[]> {
   const files = [];
   const parts = [];
   for (const key of keys) {
-    const file = parseFileKey(key);
+    const file = parseFileKey(key) ?? parseFileIndexKey(key);
     const part = parseUploadPartKey(key);
     if (file !== null) files.push({ key, fileId: file.fileId });
     else if (part !== null) parts.push({ key, uploadId: part.uploadId });

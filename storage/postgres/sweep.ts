@@ -11,7 +11,7 @@ import { query } from './sql';
  */
 export interface SweepRows {
   /** Files that are deleted or expired and still have bytes, which no open batch needs. */
-  filesToEmpty(limit: number): Promise<{ id: string; objectKey: string }[]>;
+  filesToEmpty(limit: number): Promise<FileToEmpty[]>;
   /** Notes that their bytes are removed. */
   markEmptied(fileIds: readonly string[]): Promise<void>;
   /** Removes rows of files without bytes that are no longer valid as cursors; returns how many. */
@@ -42,6 +42,13 @@ export interface SweepRows {
   unownedKeys(keys: readonly string[]): Promise<string[]>;
   /** Removes keys of requests that were made more than a day ago; returns how many. */
   removeIdempotencyKeys(limit: number): Promise<number>;
+}
+
+/** A file whose bytes are to be removed. */
+export interface FileToEmpty {
+  readonly id: string;
+  readonly objectKey: string;
+  readonly bytes: number;
 }
 
 /** One page in order of insertion. */
@@ -116,10 +123,10 @@ export function createSweepRows(pool: Pool): SweepRows {
 }
 
 /** A delete waits for a concurrent insert of a batch that pins the file, so hidden files get no new pins. */
-function filesToEmpty(pool: Pool, limit: number): Promise<{ id: string; objectKey: string }[]> {
-  return query<{ id: string; objectKey: string }>(
+function filesToEmpty(pool: Pool, limit: number): Promise<FileToEmpty[]> {
+  return query<FileToEmpty>(
     pool,
-    `select f.id, f.object_key as "objectKey" from files f
+    `select f.id, f.object_key as "objectKey", f.bytes from files f
      where (f.deleted_at is not null or f.expires_at <= ${NOW_SEC} - $1)
        and f.bytes_gone_at is null
        and not exists (

@@ -3,6 +3,9 @@ import { Readable } from 'node:stream';
 import OpenAI from 'openai';
 import type { LocalServer } from '../inference/local-server';
 import { startLocalServer } from '../inference/local-server';
+import { fileIndexKey, fileKey } from '../../core/names/object-names';
+import { tenantHash } from '../../storage/objects/tenant-hash';
+import { hasObject } from '../faults/frozen-worker';
 import { createBatch, outcomeOf } from './run-batch';
 import type { TestStack } from '../support/stack';
 import { STACK_START_MS, startStack, untilTerminal } from '../support/stack';
@@ -65,6 +68,7 @@ function workerPeakMib(): number {
 }
 
 interface Run {
+  readonly fileId: string;
   readonly toFirstRequestMs: number;
   readonly tookMs: number;
   readonly peakMib: number;
@@ -91,7 +95,8 @@ async function runLines(count: number, bytes: number, timeoutMs: number): Promis
   });
   expect(lengths).toHaveLength(count);
   await expectInOrder(batch.output_file_id ?? '', count);
-  return { toFirstRequestMs: firstRequestAtMs - startedAtMs, tookMs, peakMib: workerPeakMib() };
+  const toFirstRequestMs = firstRequestAtMs - startedAtMs;
+  return { fileId: file.id, toFirstRequestMs, tookMs, peakMib: workerPeakMib() };
 }
 
 function* blocks(count: number, bytes: number): Generator<Buffer> {
@@ -137,9 +142,11 @@ describe('an input file', () => {
     expect(lengths).toEqual([]);
   }, 60_000);
 
-  it('of 10,000 lines runs in bounded memory', async () => {
+  it('of 10,000 lines runs in bounded memory, from the index that its upload has left', async () => {
     const run = await runLines(10_000, 4_000, 120_000);
     expect(run.peakMib).toBeLessThan(600);
+    const key = fileIndexKey(fileKey(tenantHash('default'), run.fileId));
+    expect(hasObject(stack, key)).toBe(true);
   }, 180_000);
 });
 

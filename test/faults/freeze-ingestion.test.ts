@@ -37,9 +37,13 @@ function plansOf(batchId: string): Map<string, number> {
   );
 }
 
-/** Lines so long that reading them takes longer than noticing that they are read. */
+/**
+ * Lines so long that reading them takes longer than noticing that they are read. One must be parsed, so that the upload
+ * leaves no index, which would be read instead.
+ */
 function longLines(count: number, bytes: number): string {
-  return chatLines(count).replaceAll('question', 'x'.repeat(bytes));
+  const lines = chatLines(count).replaceAll('question', 'x'.repeat(bytes));
+  return lines.replace('"model":"m"', '"model":"\\u006d"');
 }
 
 const isPlanned = (id: string): boolean => hasObject(scene.stack, modelMapKey(id));

@@ -87,6 +87,11 @@ describe('object keys', () => {
     expect(keys.parseUploadPartKey(part)).toEqual({ uploadId: 'upload_1' });
     expect(keys.parseFileKey(part)).toBeNull();
     expect(keys.parseUploadPartKey(keys.fileKey('t1', 'file-x'))).toBeNull();
+    const index = keys.fileIndexKey(keys.fileKey('t1', 'file-x'));
+    expect(index).toBe('indexes/t1/file-x');
+    expect(keys.parseFileIndexKey(index)).toEqual({ fileId: 'file-x' });
+    expect(keys.parseFileKey(index)).toBeNull();
+    expect(keys.parseFileIndexKey(keys.fileKey('t1', 'file-x'))).toBeNull();
   });
 
   it.each([
