@@ -77,6 +77,6 @@ function complete(deps: AppDeps): RouteDeps {
     settings: deps.config,
     release: version(),
   });
-  const given = { ...deps, nowMs, tracing, lineIndex, maxUploadBytes, maxPartBytes };
-  return { ...given, nowSec, indexing };
+  const bounds = { maxUploadBytes, maxPartBytes };
+  return { ...deps, ...bounds, nowMs, tracing, lineIndex, nowSec, indexing };
 }

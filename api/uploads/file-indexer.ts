@@ -19,17 +19,19 @@ export interface IndexMemory {
 /** What the index of one file is made with. */
 export interface FileIndexerOptions {
   readonly index: LineIndex;
+  /** Files are indexed for the rules that these settings give. */
   readonly settings: ScanSettings;
+  /** The version of the product. */
   readonly release: string;
   readonly memory: IndexMemory;
-  /** Called once, when the memory is free again. */
+  /** Called once, when the memory is free again: at the latest by `close`. */
   onClose(): void;
 }
 
 /** The scan of a file. */
 interface Scan {
   readonly rules: ScanRules;
-  readonly scanner: Pick<LineScanner, 'push' | 'end'>;
+  readonly scanner: LineScanner;
 }
 
 /** Of a line: each upload may hold one. */
@@ -45,7 +47,6 @@ export class FileIndexer {
   #first: Buffer[] = [];
   #bytes = 0;
   #scan: Scan | null = null;
-  #isOver = false;
   #isClosed = false;
 
   constructor(options: FileIndexerOptions) {
@@ -55,12 +56,12 @@ export class FileIndexer {
   /** Takes the next bytes of the file. They may be changed after this returns. */
   update(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#isOver) return;
+    if (this.#isClosed) return;
     try {
       if (this.#scan === null) this.#begin(chunk);
       else this.#scan.scanner.push(chunk);
     } catch {
-      this.#giveUp();
+      this.close();
     }
   }
 
@@ -78,11 +79,13 @@ export class FileIndexer {
     }
   }
 
-  /** Frees what it holds. */
+  /** Frees what it holds. There is no index afterwards. May be called again. */
   close(): void {
-    this.#giveUp();
-    if (!this.#isClosed) this.#options.onClose();
+    if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#first = [];
+    this.#scan = null;
+    this.#options.onClose();
   }
 
   /** Waits for the first line, which says for which endpoint the others must be. If that is a wrong guess, they are not. */
@@ -95,7 +98,7 @@ export class FileIndexer {
     const line = first.toString('latin1', 0, hasLine ? first.indexOf(LINE_END) : 0);
     const endpoint = URL_MEMBER.exec(line)?.[1];
     this.#scan = endpoint === undefined ? null : this.#scanFor(endpoint);
-    if (this.#scan === null) this.#giveUp();
+    if (this.#scan === null) this.close();
     else this.#scan.scanner.push(first);
   }
 
@@ -110,11 +113,5 @@ export class FileIndexer {
       rules: { ...rules, maxLineBytes: Math.min(rules.maxLineBytes, MAX_LINE_BYTES) },
     });
     return scanner === null ? null : { rules, scanner };
-  }
-
-  #giveUp(): void {
-    this.#isOver = true;
-    this.#first = [];
-    this.#scan = null;
   }
 }

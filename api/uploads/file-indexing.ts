@@ -1,17 +1,12 @@
 import { createIdSet } from '../../core/openai/id-set';
 import type { LineIndex } from '../../core/openai/line-index';
-import type { ScanSettings } from '../../core/openai/scan-rules';
 import { FileIndexBuilder, MIN_INDEXED_BYTES } from '../../core/plan/file-index';
-import { FileIndexer, type IndexMemory } from './file-indexer';
+import { FileIndexer, type FileIndexerOptions, type IndexMemory } from './file-indexer';
 
 /** What indexes are made with. */
-export interface FileIndexingOptions {
+export interface FileIndexingOptions extends Pick<FileIndexerOptions, 'settings' | 'release'> {
   /** Null: no file is indexed. */
   readonly index: LineIndex | null;
-  /** Files are indexed for the rules that these settings give. */
-  readonly settings: ScanSettings;
-  /** The version of the product. */
-  readonly release: string;
 }
 
 /** Each takes up to 20 MB: 8 for the index, and 12 for the hashes of the `custom_id`s. */
@@ -21,7 +16,7 @@ const KEPT_MS = 60_000;
 
 /**
  * Makes indexes of input files while they are uploaded, so that their batches begin without reading them
- * (docs/design/batch-path.md#index-of-a-file). An index only saves time: whatever is in its way means that there is none.
+ * (docs/design/batch-path.md#index-of-a-file). An index only saves time: if anything is in its way, there is none.
  */
 export class FileIndexing {
   readonly #options: FileIndexingOptions;

@@ -44,6 +44,16 @@ export function createLineScanner(options: LineScannerOptions): LineScanner {
     index === null || expected === null
       ? createParsingScanner(judge, options)
       : createIndexedScanner({ index, rules: expected, checks, judge });
+  return scannerOf(pusher, judge);
+}
+
+/** What gives lines to a judge. */
+interface Pusher extends Pick<LineScanner, 'pushSome'> {
+  end(): void;
+}
+
+/** A scanner of a part that finds lines, and of the judge of these lines. */
+export function scannerOf(pusher: Pusher, judge: LineJudge): LineScanner {
   return {
     pushSome: (chunk, from) => pusher.pushSome(chunk, from),
     push: (chunk) => {

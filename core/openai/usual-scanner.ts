@@ -2,7 +2,7 @@ import type { IdSet } from './id-set';
 import { createIndexedScanner } from './indexed-scanner';
 import type { LineIndex } from './line-index';
 import { LineJudge } from './line-judge';
-import type { LineScanner, LineScannerOptions } from './line-scanner';
+import { scannerOf, type LineScanner, type LineScannerOptions } from './line-scanner';
 import { indexRules } from './plain-request';
 import type { ScanSink } from './scan-sink';
 
@@ -19,15 +19,13 @@ export interface UsualScannerOptions extends Pick<LineScannerOptions, 'rules' | 
  * other line it throws, and what it has told its sink so far is of no use. Null if the index cannot read requests of the
  * endpoint.
  */
-export function createUsualScanner(
-  options: UsualScannerOptions,
-): Pick<LineScanner, 'push' | 'end'> | null {
+export function createUsualScanner(options: UsualScannerOptions): LineScanner | null {
   const { index, checks, rules, sink, seed, ids } = options;
   const expected = indexRules(rules, seed);
   if (expected === null) return null;
   const told: ScanSink = { request: (request) => sink.request(request), fault: refuse };
   const judge = new LineJudge(rules, told, seed, ids);
-  const scanner = createIndexedScanner({
+  const pusher = createIndexedScanner({
     ...{ index, checks, rules: expected },
     judge: {
       plain: (number, request) => judge.plain(number, request),
@@ -36,15 +34,7 @@ export function createUsualScanner(
       tooLong: refuse,
     },
   });
-  return {
-    push: (chunk) => {
-      for (let at = 0; at < chunk.length;) at = scanner.pushSome(chunk, at);
-    },
-    end: () => {
-      scanner.end();
-      return judge.end();
-    },
-  };
+  return scannerOf(pusher, judge);
 }
 
 function refuse(): never {

@@ -128,6 +128,20 @@ describe('files that are indexed', () => {
     ]);
   });
 
+  it('make room for the next one as soon as there will be no index', () => {
+    const all = indexing();
+    const open = Array.from({ length: 4 }, () => all.begin(Infinity)!);
+    expect(all.begin(Infinity)).toBeNull();
+    open[2]!.update(Buffer.from('no request\n'));
+    const next = all.begin(Infinity)!;
+    expect(all.begin(Infinity)).toBeNull();
+    open[2]!.update(Buffer.from(LARGE));
+    open[2]!.close();
+    expect([open[2]!.finish(), all.begin(Infinity)]).toEqual([null, null]);
+    next.update(Buffer.from(LARGE));
+    expect(next.finish()).not.toBeNull();
+  });
+
   it('get none if the first line does not end within 1 MiB', () => {
     const isIndexed = (blanks: number): boolean => {
       const one = indexing().begin(Infinity)!;

@@ -93,7 +93,7 @@ describe('ingestion of a file with an index', () => {
     expect([scanned.scans(), indexed.scans()]).toEqual([1, 0]);
   });
 
-  it('knows models that have got a route meanwhile', async () => {
+  it('plans models that have got a route in the meantime', async () => {
     let isKnown = false;
     const here = world({
       isRouted: (model) => isKnown || model !== 'm-1',

@@ -21,7 +21,7 @@ function disk() {
 const KIB = 1024;
 
 describe('gathered writes', () => {
-  it('write all pieces in their order, whatever their sizes, also if pieces are changed afterwards', async () => {
+  it('write all pieces in order, whatever their sizes, even if the memory of a piece is used again', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof(fc.nat(70 * KIB), fc.constantFrom(0, 64 * KIB, 512 * KIB, 700 * KIB))),
