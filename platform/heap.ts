@@ -31,8 +31,7 @@ export function boundHeapGrowth(): void {
  * Bytes of streamed chunks between two collections. V8 lets 32 MB of them become garbage before it collects
  * them. Measured for an API that receives a file of 512 MB: its memory grows by 31 to 52 MB without this, by
  * 17 to 45 MB with 8 MiB, and by 11 to 20 MB with 4 MiB. Young-generation collections are short: the CPU
- * time of the upload does not change. A worker that ingests 200 MB from S3 grows by 30 MB less and needs 1.7 to 2.5 s of it, not
- * 2.8 to 3.2; with 8 MiB, 2.6 to 2.7.
+ * time of the upload does not change.
  */
 const COLLECTED_EVERY_BYTES = 4 * 1024 ** 2;
 

@@ -41,10 +41,10 @@ export interface ObjectStore {
   stream(key: string, range?: Range): Readable;
 
   /**
-   * The same for a whole object that will soon be read in many places, so that a cache keeps what passes. A chunk is
-   * valid until the next one is asked for.
+   * The same for a consumer that needs no chunk any more when it asks for the next one: chunks lie in memory that is used
+   * again. A cache keeps what passes of a whole object, because it will soon be read in many places.
    */
-  scan(key: string): Readable;
+  scan(key: string, options?: ScanOptions): AsyncIterable<Buffer>;
 
   /**
    * A handle for many small reads of one object, such as the input of a batch. The caller closes it.
@@ -74,6 +74,13 @@ export interface ObjectStore {
   removeUnfinished(): Promise<number>;
 
   close(): Promise<void>;
+}
+
+export interface ScanOptions {
+  /** Without it, the whole object. */
+  readonly range?: Range | undefined;
+  /** Ends the scan with an error, also while it waits for the store. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The bytes of an object, whole or in pieces. */

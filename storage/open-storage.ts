@@ -1,7 +1,6 @@
 import { isOfBatch } from '../core/names/object-names';
 import { presetEnvironment } from '../platform/config';
 import type { Config } from '../platform/config-schema';
-import { createChunkCollector } from '../platform/heap';
 import type { Logger } from '../platform/logger';
 import type { Tracing } from '../platform/tracing/tracing';
 import { createFilesystemJournal } from './journal/filesystem-journal';
@@ -103,7 +102,6 @@ function openBucket(
   return openS3Store({
     ...s3OptionsOf(settings),
     ...(onPassed === undefined ? {} : { onPassed }),
-    onScanned: createChunkCollector(),
     onRetry: (operation) => observe?.(operation, 'retry'),
   });
 }

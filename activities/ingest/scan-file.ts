@@ -50,7 +50,9 @@ export async function scanFile(
   const scan = async (): Promise<ScanTotals> => {
     const indexed = await tellIndexed(ingestion, { key, bytes, rules }, sink);
     const index = deps.lineIndex ?? null;
-    return indexed ?? scanInput({ stream: deps.store.scan(key), rules, heartbeat, sink, index });
+    if (indexed !== null) return indexed;
+    const chunks = deps.store.scan(key, { signal: heartbeat.signal });
+    return scanInput({ chunks, rules, heartbeat, sink, index });
   };
   const { requests } = await inTurn(ingestion, scan).catch((error: unknown) => {
     throw isNightshiftError(error, 'object_missing') ? inputMissing(batchId) : error;

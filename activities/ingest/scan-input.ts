@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import { isAscii, isUtf8 } from 'node:buffer';
-import { addAbortSignal, type Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLineScanner } from '../../core/openai/line-scanner';
 import type { ScanRules, ScanSink, ScanTotals } from '../../core/openai/scan-sink';
@@ -12,7 +11,8 @@ const TURN_MS = 5;
 
 /** What one pass over an input file needs. */
 export interface InputScan {
-  readonly stream: Readable;
+  /** Each valid until the next one is asked for. They end with an error if the activity is cancelled. */
+  readonly chunks: AsyncIterable<Buffer>;
   readonly rules: ScanRules;
   readonly sink: ScanSink;
   /** Null: every line is parsed. */
@@ -21,26 +21,23 @@ export interface InputScan {
 }
 
 /**
- * Passes the whole stream through a scanner and closes it. If the activity is cancelled, rejects with the
- * cancellation, even while the stream delivers no bytes.
+ * Passes all chunks through a scanner. If the activity is cancelled, rejects with the cancellation.
  */
 export async function scanInput(scan: InputScan): Promise<ScanTotals> {
-  const { stream, heartbeat } = scan;
-  addAbortSignal(heartbeat.signal, stream);
   try {
     return await readThrough(scan);
   } catch (error) {
-    heartbeat.check();
+    scan.heartbeat.check();
     throw error;
   }
 }
 
 async function readThrough(scan: InputScan): Promise<ScanTotals> {
-  const { stream, heartbeat } = scan;
+  const { chunks, heartbeat } = scan;
   const checks = { isAscii, isUtf8 };
   const scanner = createLineScanner({ ...scan, checks, seed: randomInt(2 ** 32) });
   let turnMs = performance.now();
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length;) {
       heartbeat.check();
       const to = scanner.pushSome(chunk, at);

@@ -30,6 +30,8 @@ export interface AttemptFailure {
  * once, `onBytes` any number of times, `onEnd` once; or `onFailure` once, at any point, and nothing after it.
  */
 export interface ResponseReader {
+  /** Whether `onBytes` copies what it needs, so that the memory of its chunk may be used again when it returns. */
+  readonly copiesBytes?: boolean;
   /** Called when there is a connection, before the first byte. False ends the attempt as `unsent`. */
   maySend?(): boolean;
   /** An interim response (1xx) other than 100, which undici treats as a broken one. Precedes `onHead`. */
@@ -105,6 +107,16 @@ export class HttpAttempt implements Limited {
   /** Begins the time limit anew. */
   restartTimer(): void {
     this.#limit.restart();
+  }
+
+  /** Ends the time limit: from now on, the reader itself limits how long the response may take. */
+  liftTimer(): void {
+    this.#limit.stop();
+  }
+
+  /** Whether the reader copies the bytes that it gets; see {@link ResponseReader.copiesBytes}. */
+  get copiesBytes(): boolean {
+    return this.#options.reader.copiesBytes === true;
   }
 
   /** Back-pressure: reads no further until each hold has been released. */

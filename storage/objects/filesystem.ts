@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, readdir, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import { NightshiftError, nullIfMissing } from '../../core/errors';
 import type { Range } from '../../core/range';
 import type {
@@ -52,7 +53,10 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
     head: (key) => nullIfMissing(headFile(root, key)),
     read: (key, range) => readRange(root, key, range),
     stream: (key, range) => streamFile(root, key, { range, onPassed }),
-    scan: (key) => streamFile(root, key, { range: undefined, onPassed, lendsChunks: true }),
+    scan: (key, { range, signal } = {}) => {
+      const chunks = streamFile(root, key, { range, onPassed, lendsChunks: true });
+      return signal === undefined ? chunks : addAbortSignal(signal, chunks);
+    },
     open: (key) => openReader(root, key),
     list: (prefix) => listFiles(root, prefix),
     delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),

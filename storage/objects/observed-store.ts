@@ -33,7 +33,7 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
       counted('store', store.concatenate(key, parts, inspector)),
     read: (key, range) => counted('retrieve', store.read(key, range)),
     stream: (key, range) => observedStream(store.stream(key, range), observe),
-    scan: (key) => observedStream(store.scan(key), observe),
+    scan: (key, options) => observedScan(store.scan(key, options), observe),
     open: async (key) => observedReader(await counted('retrieve', store.open(key)), observe),
     delete: (key) => counted('delete', store.delete(key)),
     head: (key) => watched('retrieve', store.head(key)),
@@ -63,6 +63,22 @@ function observedStream(stream: Readable, observe: StoreObserver): Readable {
   return stream.once('close', () =>
     observe('retrieve', isFault(stream.errored) ? 'failed' : 'success'),
   );
+}
+
+/** Counted once, when it has ended or its consumer stops. */
+async function* observedScan(
+  chunks: AsyncIterable<Buffer>,
+  observe: StoreObserver,
+): AsyncGenerator<Buffer> {
+  let outcome: StoreOutcome = 'success';
+  try {
+    yield* chunks;
+  } catch (error) {
+    if (isFault(error)) outcome = 'failed';
+    throw error;
+  } finally {
+    observe('retrieve', outcome);
+  }
 }
 
 async function* observedList<T>(

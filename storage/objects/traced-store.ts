@@ -33,7 +33,11 @@ export function traceStore(store: ObjectStore, tracing: ChildTracing | null): Ob
       traced(SPAN.store, key, () => store.concatenate(key, parts, inspector)),
     read: (key, range) => traced(SPAN.retrieve, key, () => store.read(key, range)),
     stream: (key, range) => tracedStream(store.stream(key, range), key, tracing),
-    scan: (key) => tracedStream(store.scan(key), key, tracing),
+    scan: (key, options) => {
+      const span = tracing.beginChild(SPAN.retrieve, { 'storage.key': key });
+      const chunks = store.scan(key, options);
+      return span === null ? chunks : tracedScan(chunks, span);
+    },
     open: (key) => traced(SPAN.retrieve, key, () => store.open(key)),
     delete: (key) => traced(SPAN.delete, key, () => store.delete(key)),
     head: (key) => store.head(key),
@@ -49,6 +53,17 @@ export function traceStore(store: ObjectStore, tracing: ChildTracing | null): Ob
 function noteError(span: OpenSpan, error: unknown): void {
   if (isNightshiftError(error, 'object_missing')) span.set({ 'error.type': error.code });
   else span.fail(error);
+}
+
+async function* tracedScan(chunks: AsyncIterable<Buffer>, span: OpenSpan): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    noteError(span, error);
+    throw error;
+  } finally {
+    span.end();
+  }
 }
 
 /** Listens to `close` instead of `error`: an error listener would hide errors that have no other handler. */

@@ -57,7 +57,11 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
     },
     read: async (key, range) => Buffer.from(cut(find(key), range)),
     stream: (key, range) => Readable.from(chunks(() => cut(find(key), range), chunkBytes)),
-    scan: (key) => Readable.from(chunks(() => find(key), chunkBytes)),
+    scan: (key, { range, signal } = {}) =>
+      lent(
+        chunks(() => cut(find(key), range), chunkBytes),
+        signal,
+      ),
     open: async (key) => reader(find(key)),
     async *list(prefix) {
       for (const key of [...objects.keys()].sort()) {
@@ -91,6 +95,16 @@ async function* chunks(bytes: () => Buffer, chunkBytes: number): AsyncGenerator<
   for (let at = 0; at < all.length; at += chunkBytes) {
     yield Buffer.from(all.subarray(at, at + chunkBytes));
   }
+}
+
+/** Shows who uses a chunk after asking for the next one. */
+async function* lent(all: AsyncIterable<Buffer>, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  for await (const chunk of all) {
+    signal?.throwIfAborted();
+    yield chunk;
+    chunk.fill('#');
+  }
+  signal?.throwIfAborted();
 }
 
 function reader(object: Buffer): ObjectReader {

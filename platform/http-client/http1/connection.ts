@@ -110,8 +110,8 @@ export class Connection implements ResponseSink {
   onBody(piece: Buffer): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
-    // The attempt may keep it, and this memory is read into again.
-    const isWanted = attempt.onData(Buffer.from(piece));
+    // This memory is read into again.
+    const isWanted = attempt.onData(attempt.copiesBytes ? piece : Buffer.from(piece));
     if (!isWanted && !attempt.isOver) this.#isHeld = true;
   }
 

@@ -1,14 +1,15 @@
 import { tell } from '../../../core/async/tell';
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
-import type { CachedObject, PageCache } from './page-cache';
+import type { PageCache } from './page-cache';
+import type { CachedObject } from './page-fetch';
 import { PAGE_BYTES } from './pages';
 
 /** Reads after which an object that is read at random counts as read in many places. */
 const FEW_READS = 3;
 /** An object of up to this size is fetched whole. */
 const SMALL_BYTES = 1024 * 1024;
-/** What a forward reader fetches at first with one request, and at most: 1 MiB doubling to 8 MiB. */
+/** What is fetched at first with one request, and at most: 1 MiB doubling to 8 MiB. */
 const FIRST_PAGES = 16;
 const MOST_PAGES = 128;
 /** How far in front of a forward reader the next request begins: long enough for its first bytes to come. */
@@ -30,6 +31,12 @@ export function createCachedReader(
   let lastPosition = Number.POSITIVE_INFINITY;
   let nextPosition = 0;
   let runPages = FIRST_PAGES;
+  let blockPages = FIRST_PAGES;
+  const nextBlock = (): number => {
+    const pages = blockPages;
+    blockPages = Math.min(2 * pages, MOST_PAGES);
+    return pages;
+  };
   const readForward = async (position: number, into: Buffer): Promise<number> => {
     const read = cache.read(object, { position, into, aheadPages: runPages });
     const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
@@ -50,7 +57,7 @@ export function createCachedReader(
   };
   const readSomewhere = async (position: number, into: Buffer): Promise<number> => {
     const isWide = size <= SMALL_BYTES || (readsSoFar > FEW_READS && size <= wideBytes);
-    if (isWide) await cache.readBlocks(object, position, into);
+    if (isWide) await cache.readBlocks(object, { position, into, nextBlock });
     else await cache.read(object, { position, into, aheadPages: 0 });
     return into.length;
   };

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { isNightshiftError, NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
@@ -8,9 +7,11 @@ import type {
   ObjectReader,
   ObjectStore,
   PutResult,
+  ScanOptions,
 } from '../../object-store';
 import { createCachedReader } from './cached-reader';
-import { PageCache, type CachedObject } from './page-cache';
+import { PageCache } from './page-cache';
+import type { CachedObject } from './page-fetch';
 import { openPageFile, type PageDisk } from './page-file';
 import { PageTable } from './page-table';
 import { PAGE_BYTES } from './pages';
@@ -52,7 +53,7 @@ export async function openCachedStore(
     ...store,
     putIfAbsent: (key, body) => cached.putIfAbsent(key, body),
     read: (key, range) => cached.read(key, range),
-    scan: (key) => cached.scan(key),
+    scan: (key, options) => cached.scan(key, options),
     open: (key) => cached.open(key),
     list: (prefix) => cached.list(prefix),
     delete: (key) => cached.delete(key),
@@ -145,8 +146,10 @@ class CachedStore {
     return isKept ? this.read(key, { from: 0, to: size }) : this.#store.read(key);
   }
 
-  scan(key: string): Readable {
-    return this.#cache.keepPassing(key, this.#store.scan(key), this.#wideBytes);
+  scan(key: string, options: ScanOptions = {}): AsyncIterable<Buffer> {
+    const chunks = this.#store.scan(key, options);
+    if (options.range !== undefined) return chunks;
+    return this.#cache.keepPassing(key, chunks, this.#wideBytes);
   }
 
   async open(key: string): Promise<ObjectReader> {
@@ -180,7 +183,6 @@ class CachedStore {
   }
 
   #fetchable(key: string, size: number): CachedObject {
-    const fetch = (range: Range) => this.#store.stream(key, range) as AsyncIterable<Buffer>;
-    return { key, size, fetch };
+    return { key, size, fetch: (range) => this.#store.scan(key, { range }) };
   }
 }

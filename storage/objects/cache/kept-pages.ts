@@ -1,17 +1,23 @@
+import type { SpareBuffers } from '../spare-buffers';
 import type { PageTable } from './page-table';
 import { PageCutter, pagesFor, type CutPages } from './pages';
+import { roomOnDisk } from './room-on-disk';
 
 /** Keeps the pages of an object that passes in pieces. */
 export class KeptPages {
   readonly #table: PageTable;
   readonly #key: string;
-  readonly #cutter = new PageCutter();
+  readonly #runs: SpareBuffers;
+  readonly #cutter: PageCutter;
   readonly #writes: Promise<void>[] = [];
   #pages = 0;
 
-  constructor(table: PageTable, key: string) {
+  /** @param runs buffers of {@link RUN_BYTES} */
+  constructor(table: PageTable, runs: SpareBuffers, key: string) {
     this.#table = table;
     this.#key = key;
+    this.#runs = runs;
+    this.#cutter = new PageCutter(runs);
   }
 
   add(piece: Uint8Array): void {
@@ -23,6 +29,11 @@ export class KeptPages {
     this.#keep(this.#cutter.end());
   }
 
+  /** Resolves when the disk can take more. */
+  room(): Promise<void> {
+    return roomOnDisk(this.#writes);
+  }
+
   /** Resolves when the disk has, or has refused, what was added. */
   async written(): Promise<void> {
     await Promise.all(this.#writes);
@@ -31,7 +42,7 @@ export class KeptPages {
   #keep({ runs }: CutPages): void {
     for (const run of runs) {
       const written = this.#table.write(this.#key, this.#pages, run);
-      this.#writes.push(written.then(() => this.#cutter.giveBack(run)));
+      this.#writes.push(written.then(() => this.#runs.giveBack(run)));
       this.#pages += pagesFor(run.length);
     }
   }

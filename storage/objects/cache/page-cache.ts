@@ -1,23 +1,29 @@
-import type { Readable } from 'node:stream';
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
-import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
-import { keptStream } from './kept-stream';
-import { PAGE_BYTES, PageCutter, pageOf, pagesFor, type CutPages } from './pages';
+import { SpareBuffers } from '../spare-buffers';
+import { keptChunks } from './kept-chunks';
+import {
+  endsBefore,
+  fetchPages,
+  pendingPage,
+  readDirectly,
+  type CachedObject,
+  type PendingPage,
+} from './page-fetch';
+import { PAGE_BYTES, pageOf, pagesFor, RUN_BYTES } from './pages';
 import type { PageTable } from './page-table';
 import { PendingPages } from './pending-pages';
 import { StagedObject } from './staged-object';
 
 /** Fetches at the same time: enough for the bandwidth of a host. */
 const MAX_FETCHES = 16;
+/** 8 MiB in all, for fetches that follow each other. */
+const MOST_SPARE_RUNS = 8;
 
-/** An object that is read through the cache. */
-export interface CachedObject {
-  readonly key: string;
-  /** At least the end of every read; a fetch may find the object shorter. */
-  readonly size: number;
-  /** Reads from the store itself. */
-  fetch(range: Range): AsyncIterable<Buffer>;
+/** One read at random. */
+export interface BlockRead extends Omit<CachedRead, 'aheadPages'> {
+  /** Called for each block that is fetched; tells how many pages it has. */
+  nextBlock(): number;
 }
 
 /** One read through the cache. */
@@ -29,9 +35,6 @@ export interface CachedRead {
   readonly aheadPages: number;
 }
 
-/** Pages of an aligned block, which random reads of a small object fetch together. */
-const BLOCK_PAGES = 16;
-
 /**
  * Reads of immutable objects through the pages on a local disk (docs/design/journal.md#block-cache). Pages
  * that are missing are fetched in runs, and concurrent readers of a page share one request.
@@ -40,6 +43,7 @@ export class PageCache {
   readonly #table: PageTable;
   readonly #permits = new ConcurrencyLimit(MAX_FETCHES);
   readonly #pending = new PendingPages();
+  readonly #runs = new SpareBuffers(RUN_BYTES, MOST_SPARE_RUNS);
   #staged = 0;
 
   constructor(table: PageTable) {
@@ -71,19 +75,18 @@ export class PageCache {
     await this.#readParts(object, read);
   }
 
-  /** The same for a read at random: missing pages are fetched with the aligned block around them. */
-  async readBlocks(object: CachedObject, position: number, into: Buffer): Promise<void> {
+  /** The same for a read at random: a missing page is fetched with the aligned block around it. */
+  async readBlocks(object: CachedObject, { position, into, nextBlock }: BlockRead): Promise<void> {
     if (await this.#isRead(object, position, into)) return;
     if (this.#table.isOff) return readDirectly(object, position, into);
-    const end = position + into.length;
-    const blockBytes = BLOCK_PAGES * PAGE_BYTES;
-    const first = position - (position % blockBytes);
-    for (let at = first; at < end; at += blockBytes) {
-      const wanted = { from: Math.max(at, position), to: Math.min(at + blockBytes, end) };
-      if (this.#hasAll(object, wanted)) continue;
-      let from = pageOf(at);
+    const last = pageOf(position + into.length - 1);
+    for (let page = pageOf(position); page <= last; page++) {
+      if (!this.#isMissing(object, page)) continue;
+      const blockPages = nextBlock();
+      let from = page - (page % blockPages);
+      const to = from + blockPages;
       while (!this.#isMissing(object, from)) from++;
-      this.#fetch(object, { from, to: pageOf(at) + BLOCK_PAGES });
+      this.#fetch(object, { from, to });
     }
     await this.#readParts(object, { position, into, aheadPages: 0 });
   }
@@ -114,9 +117,9 @@ export class PageCache {
   }
 
   /** Passes on a whole object that is read from the store, and keeps its first `bytes`. */
-  keepPassing(key: string, source: Readable, bytes: number): Readable {
-    if (this.#table.isOff) return source;
-    return keptStream(source, { table: this.#table, key, bytes });
+  keepPassing(key: string, chunks: AsyncIterable<Buffer>, bytes: number): AsyncIterable<Buffer> {
+    if (this.#table.isOff) return chunks;
+    return keptChunks(chunks, { table: this.#table, runs: this.#runs, key, bytes });
   }
 
   /**
@@ -124,7 +127,11 @@ export class PageCache {
    * readable under the key, which is only right once the object has exactly these bytes.
    */
   stage(key: string, pieces: AsyncIterable<Uint8Array>): StagedObject {
-    return new StagedObject(this.#table, { key, name: `${key}?${++this.#staged}`, pieces });
+    return new StagedObject(this.#table, this.#runs, {
+      key,
+      name: `${key}?${++this.#staged}`,
+      pieces,
+    });
   }
 
   close(): Promise<void> {
@@ -199,9 +206,14 @@ export class PageCache {
       pages.push(pending);
       this.#pending.add(key, page, pending.bytes);
     }
-    const keep = (page: number, run: Buffer): void => void this.#writeRun(key, page, run);
+    const runs = this.#runs;
+    const keep = async (page: number, run: Buffer): Promise<void> => {
+      await this.#writeRun(key, page, run);
+      // Who awaits one of its pages copies it in this turn of the event loop.
+      setImmediate(() => runs.giveBack(run));
+    };
     void this.#permits.run(async () => {
-      const kept = await fetchPages(object, { first: wanted.from, pages, keep });
+      const kept = await fetchPages(object, { first: wanted.from, pages, runs, keep });
       this.#pending.remove(key, wanted.from + kept, pages.length - kept);
     });
   }
@@ -211,69 +223,4 @@ export class PageCache {
     await this.#table.write(key, page, run);
     this.#pending.remove(key, page, pagesFor(run.length));
   }
-}
-
-/** A page whose bytes are awaited. */
-interface PendingPage {
-  readonly bytes: Promise<Buffer>;
-  readonly resolve: (bytes: Buffer) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-function pendingPage(): PendingPage {
-  let resolve: PendingPage['resolve'] = () => undefined;
-  let reject: PendingPage['reject'] = () => undefined;
-  const bytes = new Promise<Buffer>((...settle) => ([resolve, reject] = settle));
-  return { bytes, resolve, reject };
-}
-
-/** Pages that one request fetches. */
-interface PageFetch {
-  /** Number of the first page. */
-  readonly first: number;
-  readonly pages: readonly PendingPage[];
-  /** Gets runs of pages as soon as they are there. */
-  keep(page: number, run: Buffer): void;
-}
-
-/**
- * Reads consecutive pages with one request; returns how many of them went to `keep`. Never rejects: the pages
- * do, but for those that had come.
- */
-async function fetchPages(
-  object: CachedObject,
-  { first, pages, keep }: PageFetch,
-): Promise<number> {
-  let done = 0;
-  let kept = 0;
-  const take = (cut: CutPages): void => {
-    for (const page of cut.pages) pages[done++]?.resolve(page);
-    for (const run of cut.runs) {
-      keep(first + kept, run);
-      kept += pagesFor(run.length);
-    }
-  };
-  try {
-    const from = first * PAGE_BYTES;
-    const to = Math.min(from + pages.length * PAGE_BYTES, object.size);
-    const cutter = new PageCutter(to - from);
-    for await (const piece of object.fetch({ from, to })) take(cutter.add(piece));
-    take(cutter.end());
-    if (done < pages.length) throw endsBefore(object);
-  } catch (error) {
-    for (const page of pages.slice(done)) page.reject(error);
-  }
-  return kept;
-}
-
-async function readDirectly(object: CachedObject, position: number, into: Buffer): Promise<void> {
-  let done = 0;
-  const range = { from: position, to: position + into.length };
-  for await (const piece of object.fetch(range)) done += piece.copy(into, done);
-  if (done < into.length) throw endsBefore(object);
-}
-
-function endsBefore({ key, size }: CachedObject): NightshiftError {
-  const message = `${key} is shorter than the ${size} bytes that it had`;
-  return new NightshiftError('object_store_failed', message);
 }

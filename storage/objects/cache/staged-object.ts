@@ -1,3 +1,4 @@
+import type { SpareBuffers } from '../spare-buffers';
 import { KeptPages } from './kept-pages';
 import type { PageTable } from './page-table';
 
@@ -16,10 +17,10 @@ export class StagedObject {
   readonly #pages: KeptPages;
   #size = 0;
 
-  constructor(table: PageTable, names: StagedNames) {
+  constructor(table: PageTable, runs: SpareBuffers, names: StagedNames) {
     this.#table = table;
     this.#names = names;
-    this.#pages = new KeptPages(table, names.name);
+    this.#pages = new KeptPages(table, runs, names.name);
   }
 
   /** The body to write: the pieces unchanged. */

@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
+import type { LentBody } from './lent-body';
 import { lookUpExisting } from './look-up';
 import type { S3Bucket } from './s3-bucket';
 import { hasName, missingObject, s3Error, statusOf } from './s3-errors';
@@ -19,12 +19,6 @@ export interface BytesToRead {
   readonly etag?: string;
 }
 
-/** An answer whose body is being read. */
-interface Body {
-  readonly source: Readable;
-  readonly chunks: AsyncIterator<Buffer>;
-}
-
 /**
  * Pulls bytes of one object. If the connection breaks or stalls, it goes on where it stopped, with the same
  * object: another one under that key is an error. Not for concurrent calls.
@@ -37,7 +31,7 @@ export class ObjectBytes {
   /** Null until the first answer if the whole rest of the object is meant. */
   #end: number | null;
   #etag: string | null;
-  #body: Body | null = null;
+  #body: LentBody | null = null;
   #breaks = 0;
 
   constructor(bucket: S3Bucket, { key, range, etag = '' }: BytesToRead) {
@@ -48,7 +42,7 @@ export class ObjectBytes {
     this.#etag = etag === '' ? null : etag;
   }
 
-  /** The next bytes; null at the end. @throws object_missing, object_store_failed */
+  /** The next bytes, valid until the next call; null at the end. @throws object_missing, object_store_failed */
   async next(): Promise<Buffer | null> {
     for (;;) {
       if (this.#body === null && this.#isAtEnd) return this.#finish();
@@ -57,7 +51,7 @@ export class ObjectBytes {
       if (this.#closed.signal.aborted) this.release();
       this.#closed.signal.throwIfAborted();
       try {
-        const chunk = await this.#pull(body);
+        const chunk = await body.pull();
         if (chunk === null) return this.#endOfBody();
         this.#position += chunk.length;
         this.#breaks = 0;
@@ -70,7 +64,7 @@ export class ObjectBytes {
 
   /** Gives the connection back. The next call opens another one. */
   release(): void {
-    this.#body?.source.destroy();
+    this.#body?.destroy();
     this.#body = null;
   }
 
@@ -99,7 +93,7 @@ export class ObjectBytes {
   }
 
   /** Null if the object ends before the range. */
-  async #connect(): Promise<Body | null> {
+  async #connect(): Promise<LentBody | null> {
     const { client, at, limited } = this.#bucket;
     const isWhole = this.#position === 0 && this.#end === null;
     const last = this.#end === null ? '' : this.#end - 1;
@@ -117,19 +111,19 @@ export class ObjectBytes {
     }
   }
 
-  #accept(answer: GetObjectCommandOutput, isWhole: boolean): Body {
-    const { Body, ContentLength: length, ContentRange: range, ETag = '' } = answer;
-    const source = Body as Readable;
-    // Read through the iterator only; this keeps a failure between two reads from being uncaught.
-    source.on('error', () => undefined);
+  #accept(answer: GetObjectCommandOutput, isWhole: boolean): LentBody {
+    const { ContentLength: length, ContentRange: range, ETag = '' } = answer;
+    const body = answer.Body as unknown as LentBody;
+    // A failure is told by `pull`; this keeps it from being uncaught as well.
+    body.on('error', () => undefined);
     if (!isWhole && range?.startsWith(`bytes ${this.#position}-`) !== true) {
-      source.destroy();
+      body.destroy();
       const message = `read ${this.#key}: the store ignored the range and sent other bytes`;
       throw new NightshiftError('object_store_failed', message);
     }
     if (length !== undefined) this.#end = this.#position + length;
     this.#etag ??= ETag;
-    return { source, chunks: source[Symbol.asyncIterator]() as AsyncIterator<Buffer> };
+    return body;
   }
 
   #refusal(error: unknown): NightshiftError {
@@ -138,21 +132,6 @@ export class ObjectBytes {
     if (statusOf(error) !== 412) return s3Error(error, action, this.#bucket);
     const message = `${action}: another object was written under its key`;
     return new NightshiftError('object_store_failed', message, { cause: error });
-  }
-
-  /** The next chunk of the connection; a pause of more than the time limit breaks it. */
-  async #pull({ source, chunks }: Body): Promise<Buffer | null> {
-    const { timeoutMs } = this.#bucket;
-    const stall = (): void => {
-      source.destroy(new Error(`no byte for ${timeoutMs / 1_000} s`));
-    };
-    const timer = setTimeout(stall, timeoutMs);
-    try {
-      const step = await chunks.next();
-      return step.done === true ? null : step.value;
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** Waits before the next connection. @throws object_store_failed after too many, and when closed */
@@ -172,11 +151,26 @@ export async function fillFrom(bytes: ObjectBytes, into: Buffer): Promise<number
   return done;
 }
 
-/** All chunks, one after the other. Gives the connection back, also if the consumer stops early. */
-export async function* chunksOf(bytes: ObjectBytes): AsyncGenerator<Buffer> {
+/** All bytes in a buffer of their own. */
+export async function wholeOf(bytes: ObjectBytes): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(bytes)) chunks.push(Buffer.from(chunk));
+  const [first, ...more] = chunks;
+  return first !== undefined && more.length === 0 ? first : Buffer.concat(chunks);
+}
+
+/**
+ * All chunks, each valid until the next one is asked for. Gives the connection back, also if the consumer stops early.
+ * `signal` ends it, also while it waits.
+ */
+export async function* chunksOf(bytes: ObjectBytes, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  const close = (): void => bytes.close();
+  signal?.addEventListener('abort', close, { once: true });
   try {
+    signal?.throwIfAborted();
     for (let chunk = await bytes.next(); chunk !== null; chunk = await bytes.next()) yield chunk;
   } finally {
-    bytes.close();
+    signal?.removeEventListener('abort', close);
+    close();
   }
 }

@@ -2,6 +2,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { NightshiftError } from '../../../core/errors';
 import { processEnvironment } from '../../../platform/config';
 import { requireKey } from '../object-key';
+import { sendGetsOurselves } from './get-requests';
 import { observeRetries, type OnRetry } from './observe-retries';
 import { honorLimits, limited, type Command } from './request-limits';
 import { leaveBodiesUnsigned } from './unsigned-bodies';
@@ -27,8 +28,6 @@ export interface S3StoreOptions {
   readonly onRetry?: OnRetry;
   /** Called with the size of each chunk once it is written or consumed. */
   readonly onPassed?: (bytes: number) => void;
-  /** The same for scans; without it, `onPassed`. */
-  readonly onScanned?: (bytes: number) => void;
 }
 
 /** A bucket that is open for requests. */
@@ -74,6 +73,11 @@ export async function openBucket(options: S3StoreOptions): Promise<S3Bucket> {
   const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS, onRetry = () => undefined } = options;
   const client = createClient(options, timeoutMs);
   observeRetries(client, onRetry);
+  sendGetsOurselves(client, {
+    connections: MAX_SOCKETS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    requestTimeoutMs: timeoutMs,
+  });
   honorLimits(client);
   await requireRegion(client);
   const hasChecksums = (await client.config.requestChecksumCalculation()) === 'WHEN_SUPPORTED';

@@ -6,7 +6,7 @@ import type { ListedObject, ObjectStore } from '../../object-store';
 import { concatenateObjects } from './concatenate';
 import { listObjects } from './list-objects';
 import { lookUp, requireBucket } from './look-up';
-import { chunksOf, ObjectBytes } from './object-bytes';
+import { chunksOf, ObjectBytes, wholeOf } from './object-bytes';
 import { ObjectWriter } from './put-object';
 import { removeUnfinishedUploads } from './remove-unfinished';
 import { openBucket, type S3Bucket, type S3StoreOptions } from './s3-bucket';
@@ -30,14 +30,11 @@ export async function openS3Store(options: S3StoreOptions): Promise<ObjectStore>
     bucket.client.destroy();
     throw error;
   }
-  const { onPassed = () => undefined, onScanned = onPassed } = options;
-  return s3Store(bucket, { onPassed, onScanned });
+  const { onPassed = () => undefined } = options;
+  return s3Store(bucket, onPassed);
 }
 
-function s3Store(
-  bucket: S3Bucket,
-  { onPassed, onScanned }: Required<Pick<S3StoreOptions, 'onPassed' | 'onScanned'>>,
-): ObjectStore {
+function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectStore {
   const writer = new ObjectWriter(bucket, onPassed);
   const put: ObjectStore['putIfAbsent'] = (key, body) => writer.putIfAbsent(key, body);
   return {
@@ -50,7 +47,8 @@ function s3Store(
     },
     read: (key, range) => readRange(bucket, key, range),
     stream: (key, range) => new S3Stream(new ObjectBytes(bucket, { key, range }), onPassed),
-    scan: (key) => new S3Stream(new ObjectBytes(bucket, { key }), onScanned),
+    scan: (key, { range, signal } = {}) =>
+      chunksOf(new ObjectBytes(bucket, { key, range }), signal),
     open: (key) => openS3Reader(bucket, key),
     list: (prefix) => listed(bucket, prefix),
     delete: (key) =>
@@ -65,10 +63,8 @@ function s3Store(
   };
 }
 
-async function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of chunksOf(new ObjectBytes(bucket, { key, range }))) chunks.push(chunk);
-  return Buffer.concat(chunks);
+function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<Buffer> {
+  return wholeOf(new ObjectBytes(bucket, { key, range }));
 }
 
 async function* listed(bucket: S3Bucket, prefix: string): AsyncGenerator<ListedObject> {

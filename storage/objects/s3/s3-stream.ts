@@ -39,7 +39,7 @@ export class S3Stream extends Readable {
   #give(chunk: Buffer | null): void {
     // The consumer asked for more, so it has released earlier chunks of about this size.
     this.#onPassed(chunk?.length ?? 0);
-    const wantsMore = this.push(chunk);
+    const wantsMore = this.push(chunk === null ? null : Buffer.from(chunk));
     if (wantsMore || chunk === null || this.destroyed) return;
     this.#pause = setTimeout(() => this.#bytes.release(), this.#pauseMs).unref();
   }

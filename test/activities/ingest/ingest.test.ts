@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
-import { Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import type { IngestDeps } from '../../../activities/ingest/deps';
 import { createIngest } from '../../../activities/ingest/ingest';
 import type { IngestResult } from '../../../activities/ingest/outcome';
@@ -379,7 +379,9 @@ describe('ingestion fails', () => {
     const { deps, store } = house(GOOD);
     const env = quietEnvironment();
     const silent = new Readable({ read: () => env.cancel() });
-    const result = ingest({ ...deps, store: { ...store, scan: () => silent } }, env);
+    const scan: typeof store.scan = (_key, options) =>
+      addAbortSignal(options?.signal ?? AbortSignal.abort(), silent);
+    const result = ingest({ ...deps, store: { ...store, scan } }, env);
     await expect(result).rejects.toBeInstanceOf(CancelledFailure);
     expect(silent.destroyed).toBe(true);
     expect([...store.objects.keys()]).toEqual([INPUT]);

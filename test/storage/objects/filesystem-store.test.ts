@@ -106,7 +106,7 @@ describe('the filesystem store', () => {
     await store.putIfAbsent('a', written);
     const memory = new Set<unknown>();
     const found: Buffer[] = [];
-    for await (const chunk of store.scan('a') as AsyncIterable<Buffer>) {
+    for await (const chunk of store.scan('a')) {
       memory.add(chunk.buffer);
       const before = Buffer.from(chunk);
       // Meanwhile the stream reads ahead: another file is opened, read and closed.

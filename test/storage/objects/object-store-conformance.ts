@@ -23,6 +23,7 @@ export function describeObjectStore(open: () => Promise<ObjectStore>): void {
   describeJoins(at);
   describeInspectedJoins(at);
   describeReads(at);
+  describeScans(at);
   describeStreams(at);
   describeReadsOfOpenObjects(at);
   describeNames(at);
@@ -151,6 +152,7 @@ function describeReads(at: Area): void {
     await expect(at.store.read(key)).rejects.toMatchObject(missing);
     await expect(at.store.open(key)).rejects.toMatchObject(missing);
     await expect(gather(at.store.stream(key))).rejects.toMatchObject(missing);
+    await expect(scanned(at.store.scan(key))).rejects.toMatchObject(missing);
     const range = { from: 3, to: 3 };
     await expect(at.store.read(key, range)).rejects.toMatchObject(missing);
     await expect(gather(at.store.stream(key, range))).rejects.toMatchObject(missing);
@@ -174,6 +176,31 @@ function describeReads(at: Area): void {
     }
     await reader.close();
     await reader.close();
+  });
+}
+
+function describeScans(at: Area): void {
+  it('scans whole objects and ranges', async () => {
+    const body = randomBytes(1_500_000);
+    await at.put('scanned', body);
+    const key = `${at.area}/scanned`;
+    expect((await scanned(at.store.scan(key))).equals(body)).toBe(true);
+    const range = { from: 1_000, to: 1_200_000 };
+    expect(
+      (await scanned(at.store.scan(key, { range }))).equals(body.subarray(1_000, 1_200_000)),
+    ).toBe(true);
+    expect(await scanned(at.store.scan(key, { range: { from: 7, to: 7 } }))).toHaveLength(0);
+  });
+
+  it('ends a scan that is aborted, before its first chunk and after it', async () => {
+    await at.put('given-up', randomBytes(3_000_000));
+    const key = `${at.area}/given-up`;
+    const signal = AbortSignal.abort();
+    await expect(scanned(at.store.scan(key, { signal }))).rejects.toThrow();
+    const aborter = new AbortController();
+    const scan = scanned(at.store.scan(key, { signal: aborter.signal }), () => aborter.abort());
+    await expect(scan).rejects.toThrow();
+    expect(await at.store.read(key)).toHaveLength(3_000_000);
   });
 }
 
@@ -313,6 +340,16 @@ function describeKeyRules(at: Area): void {
     expect(await at.store.removeUnfinished()).toBe(0);
     expect(await at.listed('')).toEqual(['young:1']);
   });
+}
+
+/** Copies each chunk before it asks for the next one. */
+async function scanned(chunks: AsyncIterable<Buffer>, onChunk = (): void => undefined) {
+  const copies: Buffer[] = [];
+  for await (const chunk of chunks) {
+    copies.push(Buffer.from(chunk));
+    onChunk();
+  }
+  return Buffer.concat(copies);
 }
 
 async function gather(stream: AsyncIterable<Buffer>): Promise<Buffer> {

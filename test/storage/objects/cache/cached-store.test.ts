@@ -27,8 +27,10 @@ describe('a store behind a cache', () => {
   });
 });
 
-async function gather(stream: Readable): Promise<Buffer> {
-  return Buffer.concat((await stream.toArray()) as Buffer[]);
+async function gather(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const copies: Buffer[] = [];
+  for await (const chunk of chunks) copies.push(Buffer.from(chunk));
+  return Buffer.concat(copies);
 }
 
 async function listAll(store: ObjectStore): Promise<void> {
@@ -177,15 +179,24 @@ describe('requests to the store', () => {
     expect(plain.reads).toHaveLength(2);
   });
 
-  it('end with the stream of an input that nobody reads further', async () => {
+  it('end with the scan of an input that nobody reads further', async () => {
     const source = new Readable({ read: () => undefined });
+    source.push(patternBytes(1_000, 18));
     plain.scan = () => source;
-    const scan = store.scan('files/input');
-    const failure = new Error('cancelled');
-    const ended = gather(scan).catch((error: unknown) => error);
-    addAbortSignal(AbortSignal.abort(failure), scan);
-    expect(await ended).toMatchObject({ code: 'ABORT_ERR' });
+    for await (const chunk of store.scan('files/input')) {
+      expect(chunk).toHaveLength(1_000);
+      break;
+    }
     expect(source.destroyed).toBe(true);
+  });
+
+  it('end with a scan that is aborted while no byte comes', async () => {
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    const source = new Readable({ read: () => aborter.abort() });
+    plain.scan = (_key, options) => addAbortSignal(options?.signal ?? signal, source);
+    const ended = gather(store.scan('files/input', { signal }));
+    await expect(ended).rejects.toMatchObject({ code: 'ABORT_ERR' });
   });
 
   it('that fail in the middle of a scan are its error', async () => {

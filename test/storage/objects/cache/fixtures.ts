@@ -39,7 +39,11 @@ export function countedStore(): CountedStore {
       );
     },
   };
-  store.scan = (key) => store.stream(key);
+  store.scan = async function* (key, options) {
+    store.reads.push({ key, range: options?.range });
+    await store.beforeRead();
+    yield* memory.scan(key, options);
+  };
   return store;
 }
 

@@ -51,7 +51,8 @@ function failOnce(fault: S3Fault): void {
 
 async function gather(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
+  // Chunks of a scan are valid until the next one is asked for.
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
   return Buffer.concat(chunks);
 }
 
@@ -121,7 +122,8 @@ describe('a connection to the store', () => {
       await gather(store.stream('object'));
       await store.putIfAbsent(`written/${i}`, Buffer.from('x'));
     }
-    expect(s3.connections()).toBe(1);
+    // One for reads and one for everything else.
+    expect(s3.connections()).toBe(2);
   });
 
   it('is given back when its stream is destroyed early', async () => {
@@ -172,21 +174,35 @@ it('never takes other bytes for a range from a service that ignores ranges', asy
   });
 });
 
-describe('chunks that have passed', () => {
-  it('are counted for scans apart from other reads, or together', async () => {
-    const passed = { scans: 0, others: 0 };
-    const onPassed = (bytes: number): void => void (passed.others += bytes);
-    const onScanned = (bytes: number): void => void (passed.scans += bytes);
-    const apart = await openS3Store({ ...options, onPassed, onScanned });
-    await gather(apart.scan('object'));
-    expect(passed).toEqual({ scans: BODY.length, others: 0 });
-    await gather(apart.stream('object'));
-    expect(passed).toEqual({ scans: BODY.length, others: BODY.length });
-    await apart.close();
+describe('a request that is read by the SDK', () => {
+  const isList = ({ query }: S3Call): boolean => query.has('list-type');
 
-    const together = await openS3Store({ ...options, onPassed });
-    await gather(together.scan('object'));
-    expect(passed).toEqual({ scans: BODY.length, others: 2 * BODY.length });
-    await together.close();
+  it('fails if its body stalls', async () => {
+    s3.script = (call) => (isList(call) ? { kind: 'stall', bytes: 10 } : undefined);
+    await expect(store.list('a/')[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: 'object_store_failed',
+    });
+    await until(() => s3.busyConnections() === 0, 5_000, 'the connection to close');
   });
+
+  it('carries a text of any characters in its query', async () => {
+    const seen: (string | null)[] = [];
+    s3.script = ({ query }) => {
+      if (query.has('list-type')) seen.push(query.get('prefix'));
+      return undefined;
+    };
+    const prefixed = await openS3Store({ ...options, prefix: "a b+c/ü'()*!~&=%" });
+    for await (const object of prefixed.list('x/')) expect(object).toBeUndefined();
+    expect(seen).toEqual(["a b+c/ü'()*!~&=%/store-id", "a b+c/ü'()*!~&=%/x/"]);
+    await prefixed.close();
+  });
+});
+
+it('ends requests that wait for the store when it is closed', async () => {
+  const other = await openS3Store({ ...options, requestTimeoutMs: 60_000 });
+  s3.script = () => ({ kind: 'hang' });
+  const read = other.read('object');
+  await until(() => s3.busyConnections() === 1, 5_000, 'the request');
+  await other.close();
+  await expect(read).rejects.toMatchObject({ code: 'object_store_failed' });
 });
