@@ -20,10 +20,7 @@ export async function* keptChunks(
   const pages = new KeptPages(table, runs, key);
   let passed = 0;
   for await (const chunk of chunks) {
-    if (passed < bytes) {
-      pages.add(chunk);
-      await pages.room();
-    }
+    if (passed < bytes) await pages.add(chunk);
     passed += chunk.length;
     yield chunk;
   }

@@ -20,18 +20,16 @@ export class KeptPages {
     this.#cutter = new PageCutter(runs);
   }
 
-  add(piece: Uint8Array): void {
-    this.#keep(this.#cutter.add(piece));
+  /** Resolves when the disk can take more. The piece is copied at once. */
+  async add(piece: Uint8Array): Promise<void> {
+    const cut = this.#cutter.add(piece);
+    this.#keep(cut);
+    if (cut.runs.length > 0) await roomOnDisk(this.#writes);
   }
 
   /** To be called at the end of the object. */
   end(): void {
     this.#keep(this.#cutter.end());
-  }
-
-  /** Resolves when the disk can take more. */
-  room(): Promise<void> {
-    return roomOnDisk(this.#writes);
   }
 
   /** Resolves when the disk has, or has refused, what was added. */

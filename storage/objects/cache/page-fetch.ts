@@ -62,8 +62,9 @@ export async function fetchPages(
     const to = Math.min(from + pages.length * PAGE_BYTES, object.size);
     const cutter = new PageCutter(runs, to - from);
     for await (const piece of object.fetch({ from, to })) {
-      take(cutter.add(piece));
-      await roomOnDisk(writes);
+      const cut = cutter.add(piece);
+      take(cut);
+      if (cut.runs.length > 0) await roomOnDisk(writes);
     }
     take(cutter.end());
     if (done < pages.length) throw endsBefore(object);

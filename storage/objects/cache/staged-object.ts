@@ -26,7 +26,7 @@ export class StagedObject {
   /** The body to write: the pieces unchanged. */
   async *body(): AsyncGenerator<Uint8Array> {
     for await (const piece of this.#names.pieces) {
-      this.#pages.add(piece);
+      await this.#pages.add(piece);
       this.#size += piece.length;
       yield piece;
     }

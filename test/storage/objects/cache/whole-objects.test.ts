@@ -92,3 +92,12 @@ it('is kept as a whole by a scan, if the disk is slower than the store', async (
   await readEverywhere(100);
   expect(plain.reads).toHaveLength(1);
 });
+
+it('is served although the disk hangs', async () => {
+  await open(1);
+  disk.write = () => new Promise(() => undefined);
+  const reader = await store.open(KEY);
+  const found: Buffer[] = [];
+  for (let at = 0; at < 12 * MIB; at += MIB) found.push(await reader.read(at, MIB));
+  expect(Buffer.concat(found).equals(BYTES.subarray(0, 12 * MIB))).toBe(true);
+});
