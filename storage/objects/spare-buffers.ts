@@ -7,7 +7,7 @@ export class SpareBuffers {
   readonly #most: number;
   readonly #spare: Buffer[] = [];
 
-  /** @param most how many are kept while nobody uses them */
+  /** @param most how many unused buffers are kept */
   constructor(bytes: number, most: number) {
     this.#bytes = bytes;
     this.#most = most;
@@ -17,7 +17,7 @@ export class SpareBuffers {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.#bytes);
   }
 
-  /** Takes back a buffer, or a part of one, that nobody uses any more. Buffers of other sizes are let go. */
+  /** Takes back a buffer, or a part of one, that is no longer used. Buffers of other sizes are let go. */
   giveBack({ buffer }: Buffer): void {
     if (buffer.byteLength !== this.#bytes || this.#spare.length === this.#most) return;
     this.#spare.push(Buffer.from(buffer));

@@ -34,14 +34,14 @@ export function createCachedReader(
   let blockPages = FIRST_PAGES;
   const nextBlock = (): number => {
     const pages = blockPages;
-    blockPages = Math.min(2 * pages, MOST_PAGES);
+    blockPages = grown(pages);
     return pages;
   };
   const readForward = async (position: number, into: Buffer): Promise<number> => {
     const read = cache.read(object, { position, into, aheadPages: runPages });
     const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
     if (cache.fetchAhead(object, ahead, runPages)) {
-      runPages = Math.min(2 * runPages, MOST_PAGES);
+      runPages = grown(runPages);
     }
     await read;
     return into.length;
@@ -72,4 +72,8 @@ export function createCachedReader(
     },
     close: () => Promise.resolve(),
   });
+}
+
+function grown(pages: number): number {
+  return Math.min(2 * pages, MOST_PAGES);
 }

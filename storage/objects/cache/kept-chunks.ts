@@ -1,12 +1,9 @@
-import type { SpareBuffers } from '../spare-buffers';
 import { KeptPages } from './kept-pages';
 import type { PageTable } from './page-table';
 
 /** Which chunks are kept, and where. */
 export interface ChunksToKeep {
   readonly table: PageTable;
-  /** Of {@link RUN_BYTES}. */
-  readonly runs: SpareBuffers;
   readonly key: string;
   /** From the first one on. */
   readonly bytes: number;
@@ -15,9 +12,9 @@ export interface ChunksToKeep {
 /** The same chunks, the first `bytes` of which are kept as pages of `key`. */
 export async function* keptChunks(
   chunks: AsyncIterable<Buffer>,
-  { table, runs, key, bytes }: ChunksToKeep,
+  { table, key, bytes }: ChunksToKeep,
 ): AsyncGenerator<Buffer> {
-  const pages = new KeptPages(table, runs, key);
+  const pages = new KeptPages(table, key);
   let passed = 0;
   for await (const chunk of chunks) {
     if (passed < bytes) await pages.add(chunk);

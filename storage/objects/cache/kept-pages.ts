@@ -1,4 +1,3 @@
-import type { SpareBuffers } from '../spare-buffers';
 import type { PageTable } from './page-table';
 import { PageCutter, pagesFor, type CutPages } from './pages';
 import { roomOnDisk } from './room-on-disk';
@@ -7,17 +6,14 @@ import { roomOnDisk } from './room-on-disk';
 export class KeptPages {
   readonly #table: PageTable;
   readonly #key: string;
-  readonly #runs: SpareBuffers;
   readonly #cutter: PageCutter;
   readonly #writes: Promise<void>[] = [];
   #pages = 0;
 
-  /** @param runs buffers of {@link RUN_BYTES} */
-  constructor(table: PageTable, runs: SpareBuffers, key: string) {
+  constructor(table: PageTable, key: string) {
     this.#table = table;
     this.#key = key;
-    this.#runs = runs;
-    this.#cutter = new PageCutter(runs);
+    this.#cutter = new PageCutter(table.runs);
   }
 
   /** Resolves when the disk can take more. The piece is copied at once. */
@@ -40,7 +36,7 @@ export class KeptPages {
   #keep({ runs }: CutPages): void {
     for (const run of runs) {
       const written = this.#table.write(this.#key, this.#pages, run);
-      this.#writes.push(written.then(() => this.#runs.giveBack(run)));
+      this.#writes.push(written.then(() => this.#table.runs.giveBack(run)));
       this.#pages += pagesFor(run.length);
     }
   }

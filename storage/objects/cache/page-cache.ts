@@ -1,6 +1,5 @@
 import { ConcurrencyLimit } from '../../../core/async/concurrency-limit';
 import type { Range } from '../../../core/range';
-import { SpareBuffers } from '../spare-buffers';
 import { keptChunks } from './kept-chunks';
 import {
   endsBefore,
@@ -10,15 +9,13 @@ import {
   type CachedObject,
   type PendingPage,
 } from './page-fetch';
-import { PAGE_BYTES, pageOf, pagesFor, RUN_BYTES } from './pages';
+import { PAGE_BYTES, pageOf, pagesFor } from './pages';
 import type { PageTable } from './page-table';
 import { PendingPages } from './pending-pages';
 import { StagedObject } from './staged-object';
 
 /** Fetches at the same time: enough for the bandwidth of a host. */
 const MAX_FETCHES = 16;
-/** 8 MiB in all, for fetches that follow each other. */
-const MOST_SPARE_RUNS = 8;
 
 /** One read at random. */
 export interface BlockRead extends Omit<CachedRead, 'aheadPages'> {
@@ -43,7 +40,6 @@ export class PageCache {
   readonly #table: PageTable;
   readonly #permits = new ConcurrencyLimit(MAX_FETCHES);
   readonly #pending = new PendingPages();
-  readonly #runs = new SpareBuffers(RUN_BYTES, MOST_SPARE_RUNS);
   #staged = 0;
 
   constructor(table: PageTable) {
@@ -75,7 +71,7 @@ export class PageCache {
     await this.#readParts(object, read);
   }
 
-  /** The same for a read at random: a missing page is fetched with the aligned block around it. */
+  /** The same for a read at random: a missing page is fetched with what is missing next to it in its aligned block. */
   async readBlocks(object: CachedObject, { position, into, nextBlock }: BlockRead): Promise<void> {
     if (await this.#isRead(object, position, into)) return;
     if (this.#table.isOff) return readDirectly(object, position, into);
@@ -83,10 +79,10 @@ export class PageCache {
     for (let page = pageOf(position); page <= last; page++) {
       if (!this.#isMissing(object, page)) continue;
       const blockPages = nextBlock();
-      let from = page - (page % blockPages);
-      const to = from + blockPages;
-      while (!this.#isMissing(object, from)) from++;
-      this.#fetch(object, { from, to });
+      const start = page - (page % blockPages);
+      let from = page;
+      while (from > start && this.#isMissing(object, from - 1)) from--;
+      this.#fetch(object, { from, to: start + blockPages });
     }
     await this.#readParts(object, { position, into, aheadPages: 0 });
   }
@@ -119,7 +115,7 @@ export class PageCache {
   /** Passes on a whole object that is read from the store, and keeps its first `bytes`. */
   keepPassing(key: string, chunks: AsyncIterable<Buffer>, bytes: number): AsyncIterable<Buffer> {
     if (this.#table.isOff) return chunks;
-    return keptChunks(chunks, { table: this.#table, runs: this.#runs, key, bytes });
+    return keptChunks(chunks, { table: this.#table, key, bytes });
   }
 
   /**
@@ -127,11 +123,7 @@ export class PageCache {
    * readable under the key, which is only right once the object has exactly these bytes.
    */
   stage(key: string, pieces: AsyncIterable<Uint8Array>): StagedObject {
-    return new StagedObject(this.#table, this.#runs, {
-      key,
-      name: `${key}?${++this.#staged}`,
-      pieces,
-    });
+    return new StagedObject(this.#table, { key, name: `${key}?${++this.#staged}`, pieces });
   }
 
   close(): Promise<void> {
@@ -206,7 +198,7 @@ export class PageCache {
       pages.push(pending);
       this.#pending.add(key, page, pending.bytes);
     }
-    const runs = this.#runs;
+    const { runs } = this.#table;
     const keep = async (page: number, run: Buffer): Promise<void> => {
       await this.#writeRun(key, page, run);
       // Who awaits one of its pages copies it in this turn of the event loop.

@@ -20,7 +20,7 @@ export interface PendingPage {
   readonly reject: (error: unknown) => void;
 }
 
-/** A page that nobody has yet. */
+/** A page whose bytes have not come yet. */
 export function pendingPage(): PendingPage {
   let resolve: PendingPage['resolve'] = () => undefined;
   let reject: PendingPage['reject'] = () => undefined;

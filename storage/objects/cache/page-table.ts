@@ -1,11 +1,14 @@
 import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
+import { SpareBuffers } from '../spare-buffers';
 import type { PageDisk } from './page-file';
-import { PAGE_BYTES, pageOf, pagesFor } from './pages';
+import { PAGE_BYTES, pageOf, pagesFor, RUN_BYTES } from './pages';
 import { inRuns, Slots, type Slot } from './slots';
 
 /** Bytes that may wait to be written to the disk; what comes beyond is not cached. */
 const MAX_PENDING_BYTES = 32 * 1024 * 1024;
+/** 8 MiB in all, for fetches that follow each other. */
+const MOST_SPARE_RUNS = 8;
 /** How long a disk that failed a write is not written to, or not filled further. */
 const FAILED_DISK_PAUSE_MS = 60_000;
 /** A disk that fails does so for many pages at once; one line a minute is enough to act on. */
@@ -32,6 +35,8 @@ interface Page {
  * number always stand for the same bytes. A disk that fails only makes pages disappear.
  */
 export class PageTable {
+  /** Buffers for the runs of pages that are written to it. */
+  readonly runs = new SpareBuffers(RUN_BYTES, MOST_SPARE_RUNS);
   readonly #disk: PageDisk;
   readonly #logger: Pick<Logger, 'warn'> | undefined;
   readonly #objects = new Map<string, ObjectPages>();

@@ -1,4 +1,3 @@
-import type { SpareBuffers } from '../spare-buffers';
 import { KeptPages } from './kept-pages';
 import type { PageTable } from './page-table';
 
@@ -17,10 +16,10 @@ export class StagedObject {
   readonly #pages: KeptPages;
   #size = 0;
 
-  constructor(table: PageTable, runs: SpareBuffers, names: StagedNames) {
+  constructor(table: PageTable, names: StagedNames) {
     this.#table = table;
     this.#names = names;
-    this.#pages = new KeptPages(table, runs, names.name);
+    this.#pages = new KeptPages(table, names.name);
   }
 
   /** The body to write: the pieces unchanged. */

@@ -17,6 +17,10 @@ export interface GetExchangeOptions {
   readonly pauseMs: number;
   readonly signal: AbortSignal | undefined;
   readonly buffers: SpareBuffers;
+  /** Called with the head of the answer. */
+  readonly onAnswer: (answer: SdkAnswer) => void;
+  /** Called instead, with what the SDK takes for an error of Node's HTTP client. */
+  readonly onFailure: (error: Error) => void;
   /** Called once, when nothing more arrives. */
   readonly onOver: (exchange: GetExchange) => void;
 }
@@ -27,21 +31,13 @@ const NONE_IN_COMMON: readonly string[] = [];
 /** One GET request and its answer. */
 export class GetExchange implements ResponseReader {
   readonly copiesBytes = true;
-  /** Resolves with the head. Rejects with what the SDK takes for an error of Node's HTTP client. */
-  readonly answer: Promise<SdkAnswer>;
   readonly #o: GetExchangeOptions;
   readonly #attempt: HttpAttempt;
   readonly #onAbort = (): void => this.abort();
   #body: LentBody | null = null;
-  #resolve: (answer: SdkAnswer) => void = () => undefined;
-  #reject: (error: Error) => void = () => undefined;
 
   constructor(options: GetExchangeOptions) {
     this.#o = options;
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
     this.#attempt = new HttpAttempt({ timeoutMs: options.timeoutMs, reader: this });
   }
 
@@ -66,7 +62,7 @@ export class GetExchange implements ResponseReader {
     const bytes = length === undefined ? null : Number(length);
     const { buffers, pauseMs } = this.#o;
     this.#body = new LentBody({ attempt: this.#attempt, buffers, bytes, timeoutMs: pauseMs });
-    this.#resolve({ statusCode, headers, body: this.#body });
+    this.#o.onAnswer({ statusCode, headers, body: this.#body });
   }
 
   onBytes(piece: Buffer): void {
@@ -82,7 +78,7 @@ export class GetExchange implements ResponseReader {
   onFailure(failure: AttemptFailure): void {
     this.#end();
     const error = asNodeError(failure);
-    if (this.#body === null) this.#reject(error);
+    if (this.#body === null) this.#o.onFailure(error);
     else this.#body.fail(error);
   }
 

@@ -56,17 +56,20 @@ class GetRequests {
 
   send(request: SdkRequest, limits?: RequestLimits): Promise<SdkAnswer> {
     const { requestTimeoutMs: pauseMs } = this.#o;
-    const exchange = new GetExchange({
-      request,
-      timeoutMs: limits?.requestTimeout ?? pauseMs,
-      pauseMs,
-      signal: limits?.abortSignal,
-      buffers: this.#buffers,
-      onOver: (over) => this.#running.delete(over),
+    return new Promise((onAnswer, onFailure) => {
+      const exchange = new GetExchange({
+        request,
+        timeoutMs: limits?.requestTimeout ?? pauseMs,
+        pauseMs,
+        signal: limits?.abortSignal,
+        buffers: this.#buffers,
+        onAnswer,
+        onFailure,
+        onOver: (over) => this.#running.delete(over),
+      });
+      this.#running.add(exchange);
+      exchange.start(this.#poolFor(originOf(request)));
     });
-    this.#running.add(exchange);
-    exchange.start(this.#poolFor(originOf(request)));
-    return exchange.answer;
   }
 
   destroy(): void {

@@ -53,7 +53,7 @@ export async function lookUpExisting(bucket: S3Bucket, key: string): Promise<S3O
 
 /** Null if the service ignores the range. Errors are those of the SDK. */
 async function readHead(bucket: S3Bucket, key: string): Promise<S3ObjectHead | null> {
-  const { client, at, timeoutMs } = bucket;
+  const { client, at } = bucket;
   const found = await client.send(new GetObjectCommand({ ...at(key), Range: 'bytes=0-0' }));
   const body = (found.Body as Readable).on('error', () => undefined);
   const [, size] = /^bytes 0-0\/(\d+)$/.exec(found.ContentRange ?? '') ?? [];
@@ -61,15 +61,13 @@ async function readHead(bucket: S3Bucket, key: string): Promise<S3ObjectHead | n
     body.destroy();
     return null;
   }
-  await discard(body, timeoutMs);
+  await discard(body);
   return { ...toHead(found), size: Number(size) };
 }
 
-/** Reads a body to its end, which makes its connection free for the next request. */
-async function discard(body: Readable, timeoutMs: number): Promise<void> {
-  const timer = setTimeout(() => body.destroy(), timeoutMs);
+/** Reads a body to its end, which makes its connection free for the next request. One that stalls ends by itself. */
+async function discard(body: Readable): Promise<void> {
   await new Promise((resolve) => body.once('close', resolve).resume());
-  clearTimeout(timer);
 }
 
 /** For an object that is empty, or lies in an archive. @throws any other error */

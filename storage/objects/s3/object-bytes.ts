@@ -151,14 +151,6 @@ export async function fillFrom(bytes: ObjectBytes, into: Buffer): Promise<number
   return done;
 }
 
-/** All bytes in a buffer of their own. */
-export async function wholeOf(bytes: ObjectBytes): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of chunksOf(bytes)) chunks.push(Buffer.from(chunk));
-  const [first, ...more] = chunks;
-  return first !== undefined && more.length === 0 ? first : Buffer.concat(chunks);
-}
-
 /**
  * All chunks, each valid until the next one is asked for. Gives the connection back, also if the consumer stops early.
  * `signal` ends it, also while it waits.

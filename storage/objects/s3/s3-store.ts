@@ -6,7 +6,7 @@ import type { ListedObject, ObjectStore } from '../../object-store';
 import { concatenateObjects } from './concatenate';
 import { listObjects } from './list-objects';
 import { lookUp, requireBucket } from './look-up';
-import { chunksOf, ObjectBytes, wholeOf } from './object-bytes';
+import { chunksOf, ObjectBytes } from './object-bytes';
 import { ObjectWriter } from './put-object';
 import { removeUnfinishedUploads } from './remove-unfinished';
 import { openBucket, type S3Bucket, type S3StoreOptions } from './s3-bucket';
@@ -63,8 +63,12 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
   };
 }
 
-function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<Buffer> {
-  return wholeOf(new ObjectBytes(bucket, { key, range }));
+async function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of chunksOf(new ObjectBytes(bucket, { key, range }))) {
+    chunks.push(Buffer.from(chunk));
+  }
+  return Buffer.concat(chunks);
 }
 
 async function* listed(bucket: S3Bucket, prefix: string): AsyncGenerator<ListedObject> {

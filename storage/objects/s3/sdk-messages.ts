@@ -48,7 +48,7 @@ export function headersOf(fields: HeaderFields): Record<string, string> {
   for (let i = 0; i + 1 < pairs.length; i += 2) {
     const name = (pairs[i] ?? '').toLowerCase();
     const value = pairs[i + 1] ?? '';
-    headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
   }
   return headers;
 }

@@ -179,7 +179,7 @@ describe('requests to the store', () => {
     expect(plain.reads).toHaveLength(2);
   });
 
-  it('end with the scan of an input that nobody reads further', async () => {
+  it('end with the scan of an input whose reader stops', async () => {
     const source = new Readable({ read: () => undefined });
     source.push(patternBytes(1_000, 18));
     plain.scan = () => source;
