@@ -53,7 +53,7 @@ export interface ObjectStore {
   open(key: string): Promise<ObjectReader>;
 
   /** Objects whose key begins with `prefix`, in key order. */
-  list(prefix: string): AsyncIterable<ListedObject>;
+  list(prefix: string, options?: ListOptions): AsyncIterable<ListedObject>;
 
   /** Removes an object; a missing one is success. */
   delete(key: string): Promise<void>;
@@ -81,6 +81,14 @@ export interface ScanOptions {
   readonly range?: Range | undefined;
   /** Ends the scan with an error, also while it waits for the store. */
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface ListOptions {
+  /**
+   * Only keys behind this one, which begins with the prefix and need not exist. Such a caller mostly wants a few
+   * keys, so not many are fetched before it asks for more.
+   */
+  readonly after?: string | undefined;
 }
 
 /** The bytes of an object, whole or in pieces. */

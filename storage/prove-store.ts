@@ -93,9 +93,11 @@ const joining: Proof = async (store, area) => {
 
 /** The journal finds the answers of other workers by listing. */
 const listing: Proof = async (store, area) => {
-  const listed = await keysBelow(store, `${area}/`);
   const expected = NAMES.map((name) => `${area}/${name}`);
-  if (listed.join() === expected.join()) return;
+  const listed = await keysBelow(store, `${area}/`);
+  const [first] = expected;
+  const behind = await keysBelow(store, `${area}/`, first);
+  if (listed.join() === expected.join() && behind.join() === expected.slice(1).join()) return;
   throw unfit(
     'a listing right after a write is not complete, or not in order',
     'A worker would miss answers of another one and send requests again',
@@ -109,9 +111,9 @@ async function* inPieces(text: string): AsyncGenerator<Buffer> {
   for (let done = 0; done < LARGE_BYTES; done += piece.length) yield piece;
 }
 
-async function keysBelow(store: ProvenStore, prefix: string): Promise<string[]> {
+async function keysBelow(store: ProvenStore, prefix: string, after?: string): Promise<string[]> {
   const keys: string[] = [];
-  for await (const { key } of store.list(prefix)) keys.push(key);
+  for await (const { key } of store.list(prefix, { after })) keys.push(key);
   return keys;
 }
 

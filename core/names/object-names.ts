@@ -8,8 +8,6 @@ import type { Range } from '../range';
 const DIGITS = 10;
 /** Of the number of a segment within its writer. */
 const NUMBER_DIGITS = 6;
-/** Beyond this, one listing of the whole folder is cheaper than one for each block. */
-const MAX_PREFIXES = 8;
 const SEGMENT_KEY =
   /^batches\/([^/]+)\/journal\/([^/]+)\/(\d{10})-(\d{10})\.([0-9a-f]{16})(?:\.\d{6,})?\.seg$/;
 const SEGMENT_NUMBER = /(?:\.\d{6,})?\.seg$/;
@@ -96,18 +94,17 @@ export function unnumberedSegmentKey(segment: string): string {
 }
 
 /**
- * Prefixes that together match every segment, or every seal of a range, that may overlap `range`; `folder`
- * alone if the range is wide. No such object spans more than `maxSpan` positions, a power of ten, so its
- * first position lies in one of a few blocks of that size. For a chunk at most three short listings
- * suffice, however large the batch is.
+ * Every segment, or every seal of a range, in `folder` that overlaps `range` has a key between these two. No such object
+ * spans more than `maxSpan` positions, so its first position is not much smaller than the range. One listing of a few
+ * keys finds them, however large the batch is.
  */
-export function overlapPrefixes(folder: string, { from, to }: Range, maxSpan: number): string[] {
-  const digits = DIGITS - Math.log10(maxSpan);
-  const firstBlock = Math.floor(Math.max(0, from - maxSpan + 1) / maxSpan);
-  const blocks = Math.floor((to - 1) / maxSpan) - firstBlock + 1;
-  if (blocks > MAX_PREFIXES) return [folder];
-  const names = Array.from({ length: blocks }, (_, i) => String(firstBlock + i));
-  return names.map((name) => folder + name.padStart(digits, '0'));
+export function overlapKeys(
+  folder: string,
+  { from, to }: Range,
+  maxSpan: number,
+): { readonly after: string; readonly before: string } {
+  const first = Math.max(0, from - maxSpan + 1);
+  return { after: folder + padded(first), before: folder + padded(to) };
 }
 
 /** The inverse of {@link segmentKey} and {@link numberedSegmentKey}; null for any other key. */

@@ -21,6 +21,8 @@ const FLUSH_INTERVAL_MS = 1_000;
 const SEGMENT_BYTES = 1024 * 1024;
 /** Small objects are read at about the latency of the store, so a few are read at once. */
 const PARALLEL_READS = 8;
+/** After this many unwanted keys of one listing, the wanted ones behind them get a listing of their own. */
+const MAX_UNWANTED = 50;
 
 /**
  * The journal on any object store (docs/design/journal.md#segments-on-an-object-store). Segments are
@@ -50,24 +52,30 @@ export function createObjectJournal(options: ObjectJournalOptions): OpenJournal 
   });
 }
 
-/** Short listings are made at once, because each takes the latency of the store. */
+/** The first page of each place is fetched at once, because it takes the latency of the store. */
 async function* keysIn(store: ObjectStore, places: readonly KeyPlace[]): AsyncGenerator<string> {
-  const prefixes = places.flatMap((place) => place.prefixes);
-  const isWhole = places.some(({ folder }) => prefixes.includes(folder));
-  if (isWhole) for (const prefix of prefixes) yield* keysWith(store, prefix);
-  else yield* flat(inOrderAhead(prefixes, PARALLEL_READS, (prefix) => allKeysWith(store, prefix)));
+  const begun = inOrderAhead(places, places.length, async (place) => {
+    const keys = keysOf(store, place);
+    return { keys, first: await keys.next() };
+  });
+  for await (const { keys, first } of begun) {
+    if (first.done !== true) yield first.value;
+    yield* keys;
+  }
+}
+
+/** With one listing, unless many keys are between the wanted ones and the last ones. */
+async function* keysOf(store: ObjectStore, place: KeyPlace): AsyncGenerator<string> {
+  const { folder, after, before, last } = place;
+  let unwanted = 0;
+  for await (const { key } of store.list(folder, { after })) {
+    if (key < before || (last !== undefined && key.startsWith(last))) yield key;
+    else if (last === undefined) return;
+    else if (++unwanted === MAX_UNWANTED) break;
+  }
+  if (last !== undefined && unwanted === MAX_UNWANTED) yield* keysWith(store, last);
 }
 
 async function* keysWith(store: ObjectStore, prefix: string): AsyncGenerator<string> {
   for await (const { key } of store.list(prefix)) yield key;
-}
-
-async function allKeysWith(store: ObjectStore, prefix: string): Promise<string[]> {
-  const keys: string[] = [];
-  for await (const key of keysWith(store, prefix)) keys.push(key);
-  return keys;
-}
-
-async function* flat<T>(lists: AsyncIterable<readonly T[]>): AsyncGenerator<T> {
-  for await (const list of lists) yield* list;
 }

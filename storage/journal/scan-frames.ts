@@ -3,7 +3,7 @@ import { inOrderAhead } from '../../core/async/in-order-ahead';
 import { MAX_CHUNK_ENTRIES } from '../../core/chunks/chunk-size';
 import {
   journalPrefix,
-  overlapPrefixes,
+  overlapKeys,
   parseSealKey,
   parseSegmentKey,
   restPrefix,
@@ -14,13 +14,15 @@ import type { ObjectStore } from '../object-store';
 import type { FrameRef, JournalObject, JournalScope } from './journal-store';
 import { readFrames } from './read-frames';
 
-/** A folder of keys, and the prefixes of those in it that are wanted. */
+/** The keys of a folder that are wanted: those between two keys, and those with a prefix that sorts behind them. */
 export interface KeyPlace {
   readonly folder: string;
-  readonly prefixes: readonly string[];
+  readonly after: string;
+  readonly before: string;
+  readonly last?: string;
 }
 
-/** Keys of all places, in this order and in key order: at least those with one of the prefixes. */
+/** Keys of all places, in this order and in key order: at least those that are wanted. */
 export type KeysIn = (places: readonly KeyPlace[]) => AsyncIterable<string>;
 
 /** What {@link scanFrames} needs. */
@@ -63,13 +65,13 @@ async function* overlappingKeys(input: ScanInput): AsyncGenerator<string> {
 }
 
 function placesOf({ scope: { batchId, safeModel }, range }: ScanInput): KeyPlace[] {
-  const segments = journalPrefix(batchId, safeModel);
-  const seals = `${sealsPrefix(batchId)}${safeModel}/`;
-  const prefixes = overlapPrefixes(seals, range, MAX_CHUNK_ENTRIES);
-  const rest = prefixes.includes(seals) ? [] : [restPrefix(batchId, safeModel)];
+  const place = (folder: string): KeyPlace => {
+    return { folder, ...overlapKeys(folder, range, MAX_CHUNK_ENTRIES) };
+  };
+  const seals = place(`${sealsPrefix(batchId)}${safeModel}/`);
   return [
-    { folder: segments, prefixes: overlapPrefixes(segments, range, MAX_CHUNK_ENTRIES) },
-    { folder: seals, prefixes: [...prefixes, ...rest] },
+    place(journalPrefix(batchId, safeModel)),
+    { ...seals, last: restPrefix(batchId, safeModel) },
   ];
 }
 

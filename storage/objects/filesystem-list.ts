@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ListedObject } from '../object-store';
+import type { ListedObject, ListOptions } from '../object-store';
 import { nullIfMissing } from '../../core/errors';
 import { mappedLookup } from './filesystem-errors';
 import { objectsFolder, splitPrefix } from './filesystem-layout';
@@ -9,19 +9,28 @@ import { objectsFolder, splitPrefix } from './filesystem-layout';
  * Objects whose key begins with `prefix`, in key order. Reads only folders that can hold such keys, one
  * after the other. Omits objects that are deleted meanwhile. @throws object_store_failed
  */
-export async function* listFiles(root: string, prefix: string): AsyncGenerator<ListedObject> {
+export async function* listFiles(
+  root: string,
+  prefix: string,
+  { after = '' }: ListOptions = {},
+): AsyncGenerator<ListedObject> {
   const { folder, begin } = splitPrefix(prefix);
-  yield* walk(root, folder, begin);
+  yield* walk(root, folder, { begin, after });
 }
 
-async function* walk(root: string, folder: string, begin: string): AsyncGenerator<ListedObject> {
+async function* walk(
+  root: string,
+  folder: string,
+  { begin, after }: { readonly begin: string; readonly after: string },
+): AsyncGenerator<ListedObject> {
   for (const name of await namesInKeyOrder(root, folder)) {
     if (!name.startsWith(begin)) continue;
     const key = folder + name;
     if (name.endsWith('/')) {
-      yield* walk(root, key, '');
+      if (key > after || after.startsWith(key)) yield* walk(root, key, { begin: '', after });
       continue;
     }
+    if (key <= after) continue;
     const facts = await factsOf(root, key);
     if (facts !== null) yield { key, ...facts };
   }

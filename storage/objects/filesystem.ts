@@ -58,7 +58,7 @@ function filesystemStore(root: string, onPassed: (bytes: number) => void): Objec
       return signal === undefined ? chunks : addAbortSignal(signal, chunks);
     },
     open: (key) => openReader(root, key),
-    list: (prefix) => listFiles(root, prefix),
+    list: (prefix, options) => listFiles(root, prefix, options),
     delete: (key) => mapped(`delete ${key}`, () => deleteFile(root, key)),
     check: () => mapped('check object store', () => checkFolders(root)),
     storeId: () => readOrCreateStoreId(root),

@@ -37,7 +37,7 @@ export function observeStore(store: ObjectStore, observe: StoreObserver): Object
     open: async (key) => observedReader(await counted('retrieve', store.open(key)), observe),
     delete: (key) => counted('delete', store.delete(key)),
     head: (key) => watched('retrieve', store.head(key)),
-    list: (prefix) => observedList(store.list(prefix), observe),
+    list: (prefix, options) => observedList(store.list(prefix, options), observe),
     check: () => store.check(),
     storeId: () => store.storeId(),
     removeUnfinished: () => watched('delete', store.removeUnfinished()),

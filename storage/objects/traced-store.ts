@@ -41,7 +41,7 @@ export function traceStore(store: ObjectStore, tracing: ChildTracing | null): Ob
     open: (key) => traced(SPAN.retrieve, key, () => store.open(key)),
     delete: (key) => traced(SPAN.delete, key, () => store.delete(key)),
     head: (key) => store.head(key),
-    list: (prefix) => store.list(prefix),
+    list: (prefix, options) => store.list(prefix, options),
     check: () => store.check(),
     storeId: () => store.storeId(),
     removeUnfinished: () => store.removeUnfinished(),

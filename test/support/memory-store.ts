@@ -63,10 +63,10 @@ export function createMemoryStore({ chunkBytes = 65_536 }: MemoryStoreOptions = 
         signal,
       ),
     open: async (key) => reader(find(key)),
-    async *list(prefix) {
+    async *list(prefix, { after = '' } = {}) {
       for (const key of [...objects.keys()].sort()) {
         const object = objects.get(key);
-        if (object === undefined || !key.startsWith(prefix)) continue;
+        if (object === undefined || !key.startsWith(prefix) || key <= after) continue;
         const size = object.length;
         yield { key, size, writtenAtMs: writtenAtMs.get(key) ?? Date.now() };
       }

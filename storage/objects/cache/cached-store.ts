@@ -3,6 +3,7 @@ import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
 import type {
   ListedObject,
+  ListOptions,
   ObjectBody,
   ObjectReader,
   ObjectStore,
@@ -55,7 +56,7 @@ export async function openCachedStore(
     read: (key, range) => cached.read(key, range),
     scan: (key, options) => cached.scan(key, options),
     open: (key) => cached.open(key),
-    list: (prefix) => cached.list(prefix),
+    list: (prefix, options) => cached.list(prefix, options),
     delete: (key) => cached.delete(key),
     close: () => cached.close(),
   };
@@ -156,8 +157,8 @@ class CachedStore {
     return createCachedReader(this.#cache, await this.#object(key), this.#wideBytes);
   }
 
-  async *list(prefix: string): AsyncGenerator<ListedObject> {
-    for await (const object of this.#store.list(prefix)) {
+  async *list(prefix: string, options?: ListOptions): AsyncGenerator<ListedObject> {
+    for await (const object of this.#store.list(prefix, options)) {
       if (this.#options.isLasting(object.key)) this.#sizes.set(object.key, object.size);
       yield object;
     }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
-import type { ListedObject, ObjectStore } from '../../object-store';
+import type { ListedObject, ListOptions, ObjectStore } from '../../object-store';
 import { concatenateObjects } from './concatenate';
 import { listObjects } from './list-objects';
 import { lookUp, requireBucket } from './look-up';
@@ -50,7 +50,7 @@ function s3Store(bucket: S3Bucket, onPassed: (bytes: number) => void): ObjectSto
     scan: (key, { range, signal } = {}) =>
       chunksOf(new ObjectBytes(bucket, { key, range }), signal),
     open: (key) => openS3Reader(bucket, key),
-    list: (prefix) => listed(bucket, prefix),
+    list: (prefix, options) => listed(bucket, prefix, options),
     delete: (key) =>
       mapped(`delete ${key}`, bucket, async () => {
         await bucket.client.send(new DeleteObjectCommand(bucket.at(key)));
@@ -71,8 +71,12 @@ async function readRange(bucket: S3Bucket, key: string, range?: Range): Promise<
   return Buffer.concat(chunks);
 }
 
-async function* listed(bucket: S3Bucket, prefix: string): AsyncGenerator<ListedObject> {
-  for await (const object of listObjects(bucket, prefix)) {
+async function* listed(
+  bucket: S3Bucket,
+  prefix: string,
+  options?: ListOptions,
+): AsyncGenerator<ListedObject> {
+  for await (const object of listObjects(bucket, prefix, options)) {
     if (object.key !== STORE_ID_KEY) yield object;
   }
 }

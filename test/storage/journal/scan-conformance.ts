@@ -31,6 +31,20 @@ export function describeScans(at: Area): void {
     expect(offsetsOf(await at.scan(0, 1))).toEqual([1, 2, 3, 1, 2, 3, 2]);
   });
 
+  it('finds rest objects behind many seals of later ranges', async () => {
+    const positions = Array.from({ length: 62 }, (_, i) => i);
+    const frames = await at.written(0, 62, positions);
+    for (const from of positions.slice(2)) {
+      await at.journal.writeSeal(at.scope, { from, to: from + 1 }, [frames[from]!]);
+    }
+    await at.journal.writeSeal(at.scope, 'rest', frames.slice(1, 2));
+    await at.journal.writeSeal(at.scope, 'rest', frames.slice(0, 1));
+    const inSeals = await collect(
+      at.journal.scan(at.scope, { from: 0, to: 2 }, ({ key }) => key.endsWith('.seal')),
+    );
+    expect(offsetsOf(inSeals).sort()).toEqual([0, 1]);
+  });
+
   it('skips objects that the caller refuses by name and range', async () => {
     const frames = await at.written(0, 3, [1, 2, 3]);
     await at.written(3, 6, [4]);

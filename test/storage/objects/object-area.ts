@@ -10,9 +10,11 @@ export class Area {
     return this.store.putIfAbsent(`${this.area}/${name}`, bytes);
   }
 
-  async listed(prefix: string): Promise<string[]> {
+  /** Key and size of each object with this prefix, behind `after` if it is given. */
+  async listed(prefix: string, after?: string): Promise<string[]> {
     const found: string[] = [];
-    for await (const { key, size } of this.store.list(`${this.area}/${prefix}`)) {
+    const options = after === undefined ? {} : { after: `${this.area}/${after}` };
+    for await (const { key, size } of this.store.list(`${this.area}/${prefix}`, options)) {
       found.push(`${key.slice(this.area.length + 1)}:${size}`);
     }
     return found;

@@ -285,6 +285,17 @@ function describeNames(at: Area): void {
     expect(await at.listed('none/')).toEqual([]);
   });
 
+  it('lists keys of a prefix behind a key, which need not exist', async () => {
+    for (const name of ['a/b', 'a-b', 'a0', 'a/a/z', 'a/a/y', 'a/c/x', 'b/x'])
+      await at.put(name, 'xy');
+    const behind = (prefix: string, after: string) => at.listed(prefix, after);
+    expect(await behind('a', 'a/a/y')).toEqual(['a/a/z:2', 'a/b:2', 'a/c/x:2', 'a0:2']);
+    expect(await behind('a', 'a/a/yy')).toEqual(['a/a/z:2', 'a/b:2', 'a/c/x:2', 'a0:2']);
+    expect(await behind('a/', 'a/a')).toEqual(['a/a/y:2', 'a/a/z:2', 'a/b:2', 'a/c/x:2']);
+    expect(await behind('a/', 'a/b')).toEqual(['a/c/x:2']);
+    expect(await behind('a/', 'a/c/x')).toEqual([]);
+  });
+
   it('lists when objects were written', async () => {
     // Timestamps of files are coarser than the clock of the process.
     const before = Date.now() - 1_000;

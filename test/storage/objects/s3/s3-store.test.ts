@@ -63,6 +63,9 @@ function describeLongAndMany(): void {
     const found: string[] = [];
     for await (const { key } of store.list('many/')) found.push(key);
     expect(found).toEqual(names);
+    const behind: string[] = [];
+    for await (const { key } of store.list('many/', { after: 'many/08' })) behind.push(key);
+    expect(behind).toEqual(names.slice(800));
     for await (const { key } of store.list('s')) expect(key).not.toBe('store-id');
   });
 }
