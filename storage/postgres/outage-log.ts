@@ -6,6 +6,8 @@ export interface OutageLogger {
 
 /** Logs once when an operation begins to fail, and once, with the number of failures, when it works again. */
 export interface OutageLog {
+  /** The operation failed when it was last tried. */
+  readonly isOutage: boolean;
   failed(error: unknown): void;
   worked(): void;
 }
@@ -20,6 +22,9 @@ export interface OutageMessages {
 export function createOutageLog(logger: OutageLogger, messages: OutageMessages): OutageLog {
   let outage: { readonly sinceMs: number; failures: number } | null = null;
   return {
+    get isOutage() {
+      return outage !== null;
+    },
     failed(error) {
       outage ??= { sinceMs: performance.now(), failures: 0 };
       if (outage.failures++ === 0) logger.warn({ err: error }, messages.begins);

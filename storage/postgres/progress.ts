@@ -14,8 +14,8 @@ import { AT_WORK_MS, showCounts, takeEpoch, touchRows, unreleased } from './prog
  */
 export interface ProgressReporter {
   /**
-   * Takes the row of a chunk. If PostgreSQL does not answer, it returns a lease without an epoch, which it
-   * takes later in the background.
+   * Takes the row of a chunk. If PostgreSQL does not answer, nor a second time unless it was away before, it returns a
+   * lease without an epoch, which it takes later in the background.
    *
    * With `signal`, it first yields to a holder at work: a process that was frozen or cut off may begin an
    * attempt that Temporal has given up. It calls `onYield`, which sends a heartbeat unless one is under way, and waits
@@ -94,7 +94,9 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     onYield?: () => void,
   ): Promise<ChunkLease> {
     const lease = new Lease(key, this);
-    const taken = await this.#take(lease, { yielding: signal !== undefined });
+    // One failure is no outage: a statement of a process that has just started may time out because of its own work.
+    const tries = this.#taking.isOutage || this.#writing.isOutage ? 1 : 2;
+    const taken = await this.#take(lease, { yielding: signal !== undefined, tries });
     if (taken === 'yielded') {
       onYield?.();
       await sleep(HEARTBEAT_ANSWER_MS, undefined, { signal }).catch(() => undefined);
@@ -102,7 +104,7 @@ class Reporter implements ProgressReporter, LeaseKeeper {
         lease.supersede();
         return lease;
       }
-      await this.#take(lease, { yielding: false });
+      await this.#take(lease, { yielding: false, tries });
     }
     this.#leases.add(lease);
     return lease;
@@ -208,37 +210,40 @@ class Reporter implements ProgressReporter, LeaseKeeper {
   async #takeMissing(): Promise<boolean> {
     for (const lease of this.#leases) {
       if (lease.epoch !== null) continue;
-      if ((await this.#take(lease, { yielding: false })) === 'failed') return false;
+      if ((await this.#take(lease, { yielding: false, tries: 1 })) === 'failed') return false;
     }
     return true;
   }
 
   async #take(
     lease: Lease,
-    { yielding }: { yielding: boolean },
+    { yielding, tries }: { readonly yielding: boolean; readonly tries: number },
   ): Promise<'taken' | 'yielded' | 'failed'> {
-    try {
-      const { key, to } = lease;
-      const taken = await takeEpoch(this.#options.pool, {
-        ...key,
-        to,
-        worker: this.#options.worker,
-        yielding,
-      });
-      this.#taking.worked();
-      if (taken.epoch === null) return 'yielded';
-      lease.epoch = taken.epoch;
-      const { status, stopCause } = taken;
-      lease.apply({ ...key, held: true, status, stopCause });
-      const ago = taken.earlierTouchedMsAgo;
-      // The earlier holder learns with its next tick that it lost the row, and it cannot release a row that
-      // it does not hold. So wait until that tick must have happened.
-      if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
-      return 'taken';
-    } catch (error) {
-      this.#taking.failed(error);
-      return 'failed';
+    for (let left = tries - 1; ; left--) {
+      try {
+        return await this.#tryToTake(lease, yielding);
+      } catch (error) {
+        if (left > 0) continue;
+        this.#taking.failed(error);
+        return 'failed';
+      }
     }
+  }
+
+  async #tryToTake(lease: Lease, yielding: boolean): Promise<'taken' | 'yielded'> {
+    const { key, to } = lease;
+    const { worker, pool } = this.#options;
+    const taken = await takeEpoch(pool, { ...key, to, worker, yielding });
+    this.#taking.worked();
+    if (taken.epoch === null) return 'yielded';
+    lease.epoch = taken.epoch;
+    const { status, stopCause } = taken;
+    lease.apply({ ...key, held: true, status, stopCause });
+    const ago = taken.earlierTouchedMsAgo;
+    // The earlier holder learns with its next tick that it lost the row, and it cannot release a row that
+    // it does not hold. So wait until that tick must have happened.
+    if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
+    return 'taken';
   }
 }
 

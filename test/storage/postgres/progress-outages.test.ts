@@ -56,6 +56,44 @@ describe('progress without PostgreSQL, or after a standstill', () => {
     await away.end();
   });
 
+  it('takes a row with the second try, and knows of a stop before anything is sent', async () => {
+    const id = await scene.newBatch();
+    await scene.database.pool.query(`update batches set stop_cause = 'cancelled' where id = $1`, [
+      id,
+    ]);
+    const { pool, failing } = failingPool();
+    const progress = scene.reporter('w1', { pool, intervalMs: 60_000 });
+    failing.next = 1;
+    const lease = await progress.begin({ batchId: id, safeModel: 'm', from: 0, to: 1 });
+    expect(lease.stopCause).toBe('cancelled');
+    expect(failing.tries).toBe(2);
+  });
+
+  it('tries once if PostgreSQL was already away', async () => {
+    const id = await scene.newBatch();
+    const { pool, failing } = failingPool();
+    const progress = scene.reporter('w1', { pool, intervalMs: 60_000 });
+    const begin = (from: number) =>
+      progress.begin({ batchId: id, safeModel: 'm', from, to: from + 1 });
+    failing.next = Infinity;
+    await begin(0);
+    expect(failing.tries).toBe(2);
+    expect((await begin(1)).maySend()).toBe(true);
+    expect(failing.tries).toBe(3);
+  });
+
+  /** The pool of the scene, of which the `next` statements fail. */
+  function failingPool() {
+    const failing = { next: 0, tries: 0 };
+    const { pool } = scene.database;
+    const query = (text: string, values: unknown[]) => {
+      failing.tries++;
+      if (failing.next-- > 0) return Promise.reject(new Error('timed out'));
+      return pool.query(text, values);
+    };
+    return { failing, pool: Object.assign(Object.create(pool) as typeof pool, { query }) };
+  }
+
   describe('while Postgres hangs', () => {
     let proxy: TcpProxy;
     let pool: Pool;
