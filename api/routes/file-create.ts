@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { NightshiftError } from '../../core/errors';
 import { fileIdFromBytes } from '../../core/names/ids';
-import { fileIndexKey, fileKey } from '../../core/names/object-names';
+import { fileKey } from '../../core/names/object-names';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import type { FileRecord, NewFile } from '../../storage/postgres/files';
 import type { RouteDeps } from '../app-deps';
 import { idempotencyKey, keyed, objectOf } from './idempotency';
 import { FILE_TEXTS, parseCreateFile } from '../requests/create-file';
 import type { FileIndexer } from '../uploads/file-indexer';
+import { putIndex } from '../uploads/put-index';
 import { receiveFile } from '../uploads/receive-file';
 import { type ByteAllowance, discard, discardAfter } from '../uploads/receive-form';
 
@@ -48,24 +49,12 @@ async function receiveAndInsert(
     const made = await insert({ ...record, tenant, sha256 }, { key, fields, deps });
     // The request repeats an earlier one and gets that file, so the new bytes are not needed.
     if (made.id !== id) await discard({ store, objectKey });
-    else if (purpose === 'batch') await putIndex(objectKey, { deps, indexer });
+    else if (purpose === 'batch') await putIndex(objectKey, indexer, deps);
     return made;
   } catch (error) {
     if (form.file !== null) await discardAfter(error, { store, objectKey });
     throw error;
   }
-}
-
-/** The file is there, with or without its index. */
-async function putIndex(
-  objectKey: string,
-  { deps, indexer }: { readonly deps: RouteDeps; readonly indexer: FileIndexer | null },
-): Promise<void> {
-  const index = indexer?.finish() ?? null;
-  if (index === null) return;
-  await deps.store.putIfAbsent(fileIndexKey(objectKey), index).catch((error: unknown) => {
-    deps.logger.warn({ err: error, key: objectKey }, 'the index of a file could not be stored');
-  });
 }
 
 /** How much the tenant may still store, checked before the body is read. @throws quota_exceeded */

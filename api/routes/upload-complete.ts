@@ -8,8 +8,10 @@ import type { PartRecord, UploadRecord } from '../../storage/postgres/uploads';
 import type { RouteDeps } from '../app-deps';
 import type { CompleteUpload } from '../requests/complete-upload';
 import { wrongValue } from '../requests/faults';
+import type { FileIndexer } from '../uploads/file-indexer';
 import { checkBatchContent, defaultLifetimeSec } from '../uploads/file-rules';
 import { joinParts, type JoinedFacts } from '../uploads/join-parts';
+import { putIndex } from '../uploads/put-index';
 import { discard, discardAfter } from '../uploads/receive-form';
 
 /** A completion that a client asks for. */
@@ -24,8 +26,21 @@ export interface CompletionRequest {
  * @throws invalid_request
  */
 export async function completeUpload(
-  { upload, asked }: CompletionRequest,
+  request: CompletionRequest,
   deps: RouteDeps,
+): Promise<boolean> {
+  const { purpose, bytes } = request.upload;
+  const indexer = purpose === 'batch' ? deps.indexing.begin(bytes) : null;
+  try {
+    return await joinAndComplete(request, { deps, indexer });
+  } finally {
+    indexer?.close();
+  }
+}
+
+async function joinAndComplete(
+  { upload, asked }: CompletionRequest,
+  { deps, indexer }: { readonly deps: RouteDeps; readonly indexer: FileIndexer | null },
 ): Promise<boolean> {
   const { store, uploads, config } = deps;
   const parts = chosenParts(await uploads.parts(upload.id), asked.partIds);
@@ -36,12 +51,15 @@ export async function completeUpload(
   const objectKey = fileKey(tenantHash(upload.tenant), id);
   await uploads.noteJoin(upload.id, objectKey);
   const check = (facts: JoinedFacts) => checkContent(facts, { upload, asked });
-  const facts = await joinParts({ store, parts, objectKey, withMd5, maxLineBytes, check });
+  const onBytes = (chunk: Buffer): void => indexer?.update(chunk);
+  const options = { store, parts, objectKey, withMd5, maxLineBytes, check, onBytes };
+  const facts = await joinParts(options);
   try {
     const file = newFile({ id, objectKey, facts, upload, nowSec: deps.nowSec() });
     const completion = { uploadId: upload.id, partIds: asked.partIds, file, nowSec: deps.nowSec() };
     const isFirst = await uploads.complete(completion);
-    if (!isFirst) await discard({ store, objectKey });
+    if (isFirst) await putIndex(objectKey, indexer, deps);
+    else await discard({ store, objectKey });
     return isFirst;
   } catch (error) {
     await discardAfter(error, { store, objectKey });

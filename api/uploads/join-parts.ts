@@ -20,6 +20,8 @@ export interface JoinOptions {
   readonly objectKey: string;
   readonly withMd5: boolean;
   readonly maxLineBytes: number;
+  /** Sees all bytes in their order. */
+  readonly onBytes: (chunk: Buffer) => void;
   /** Called with the facts before there is an object. If it throws, there is none. */
   check(facts: JoinedFacts): void;
 }
@@ -53,7 +55,8 @@ function createPartsInspector({
   parts,
   withMd5,
   maxLineBytes,
-}: Pick<JoinOptions, 'parts' | 'withMd5' | 'maxLineBytes'>): PartsInspector {
+  onBytes,
+}: Pick<JoinOptions, 'parts' | 'withMd5' | 'maxLineBytes' | 'onBytes'>): PartsInspector {
   const inspector = createUploadInspector(maxLineBytes);
   const md5 = withMd5 ? createHash('md5') : null;
   const found = parts.map(() => 0);
@@ -62,6 +65,7 @@ function createPartsInspector({
       found[part] = (found[part] ?? 0) + chunk.length;
       inspector.update(chunk);
       md5?.update(chunk);
+      onBytes(chunk);
     },
     finish: () => {
       for (const [i, { id, bytes }] of parts.entries()) {

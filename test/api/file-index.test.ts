@@ -8,7 +8,16 @@ import { version } from '../../platform/version';
 import { FileIndexing } from '../../api/uploads/file-indexing';
 import type { ObjectStore } from '../../storage/object-store';
 import { tenantHash } from '../../storage/objects/tenant-hash';
-import { batchForm, openTestApi, type TestApi, type TestPart, upload } from '../support/api';
+import {
+  batchForm,
+  BOUNDARY,
+  formBytes,
+  openTestApi,
+  post,
+  type TestApi,
+  type TestPart,
+  upload,
+} from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
 const CONFIG = configSchema.parse({});
@@ -110,6 +119,56 @@ describe('an upload of a large file for batches', () => {
     },
     POSTGRES_START_MS,
   );
+});
+
+describe('an upload in parts', () => {
+  /** Uploads pieces of a file. Returns the answer to its completion, and the key of the index. */
+  async function inParts(pieces: readonly string[], fields: object = {}, rest: object = {}) {
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const about = { filename: 'in.jsonl', purpose: 'batch', mime_type: 'application/jsonl', bytes };
+    const { id } = (await api.call(post('/v1/uploads', { ...about, ...fields }))).body;
+    const ids: string[] = [];
+    for (const value of pieces) {
+      const part = await api.call({
+        method: 'POST',
+        url: `/v1/uploads/${id}/parts`,
+        headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
+        payload: formBytes([{ name: 'data', value, filename: 'upload' }]),
+      });
+      ids.push(part.body.id);
+    }
+    const complete = () => api.call(post(`/v1/uploads/${id}/complete`, { part_ids: ids, ...rest }));
+    const { status, body } = await complete();
+    const key = fileIndexKey(fileKey(tenantHash('default'), String(body.file?.id)));
+    return { status, key, complete };
+  }
+  const indexes = async () => (await api.keys()).filter((key) => key.startsWith('indexes/'));
+
+  it('leaves the index that the same file has as a whole, once', async () => {
+    const whole = await indexOf(await create(form(LARGE)));
+    const before = await indexes();
+    const { status, key, complete } = await inParts([
+      LARGE.slice(0, 1_000),
+      LARGE.slice(1_000, 3_000_001),
+      LARGE.slice(3_000_001),
+    ]);
+    expect(status).toBe(200);
+    expect(await indexOf(key)).toEqual(whole);
+    expect((await complete()).status).toBe(200);
+    expect((await indexes()).filter((one) => !before.includes(one))).toEqual([key]);
+  });
+
+  it.each<[string, string, object, object, number]>([
+    ['has a bad line', `${LARGE}{}\n`, {}, {}, 200],
+    ['is small', lines(1), {}, {}, 200],
+    ['is for another purpose', LARGE, { purpose: 'user_data' }, {}, 200],
+    ['is refused', LARGE, {}, { md5: '0'.repeat(32) }, 400],
+  ])('leaves none if it %s', async (_what, content, fields, rest, expected) => {
+    const before = await indexes();
+    const { status } = await inParts([content.slice(0, 99), content.slice(99)], fields, rest);
+    expect(status).toBe(expected);
+    expect(await indexes()).toEqual(before);
+  });
 });
 
 describe('files that are indexed', () => {
