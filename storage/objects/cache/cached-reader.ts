@@ -2,16 +2,12 @@ import { tell } from '../../../core/async/tell';
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
 import type { PageCache } from './page-cache';
-import type { CachedObject } from './page-fetch';
+import type { OpenObject } from './open-objects';
 import { PAGE_BYTES } from './pages';
+import { FIRST_PAGES, grown } from './random-reads';
 
-/** Reads after which an object that is read at random counts as read in many places. */
-const FEW_READS = 3;
 /** An object of up to this size is fetched whole. */
 const SMALL_BYTES = 1024 * 1024;
-/** What is fetched at first with one request, and at most: 1 MiB doubling to 8 MiB. */
-const FIRST_PAGES = 16;
-const MOST_PAGES = 128;
 /** How far in front of a forward reader the next request begins: long enough for its first bytes to come. */
 const AHEAD_BYTES = 512 * 1024;
 
@@ -23,20 +19,14 @@ const AHEAD_BYTES = 512 * 1024;
  */
 export function createCachedReader(
   cache: PageCache,
-  object: CachedObject,
+  { object, reads, close }: OpenObject,
   wideBytes: number,
 ): ObjectReader {
   const { size } = object;
-  let readsSoFar = 0;
   let lastPosition = Number.POSITIVE_INFINITY;
   let nextPosition = 0;
   let runPages = FIRST_PAGES;
-  let blockPages = FIRST_PAGES;
-  const nextBlock = (): number => {
-    const pages = blockPages;
-    blockPages = grown(pages);
-    return pages;
-  };
+  const nextBlock = (): number => reads.nextBlock();
   const readForward = async (position: number, into: Buffer): Promise<number> => {
     const read = cache.read(object, { position, into, aheadPages: runPages });
     const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
@@ -52,11 +42,11 @@ export function createCachedReader(
     const goesOn = position > lastPosition && position < nextPosition + PAGE_BYTES;
     lastPosition = position;
     nextPosition = position + into.length;
-    readsSoFar++;
+    reads.note();
     return goesOn;
   };
   const readSomewhere = async (position: number, into: Buffer): Promise<number> => {
-    const isWide = size <= SMALL_BYTES || (readsSoFar > FEW_READS && size <= wideBytes);
+    const isWide = size <= SMALL_BYTES || (reads.areMany && size <= wideBytes);
     if (isWide) await cache.readBlocks(object, { position, into, nextBlock });
     else await cache.read(object, { position, into, aheadPages: 0 });
     return into.length;
@@ -70,10 +60,6 @@ export function createCachedReader(
         else tell(readSomewhere(position, into), onRead);
       });
     },
-    close: () => Promise.resolve(),
+    close: async () => close(),
   });
-}
-
-function grown(pages: number): number {
-  return Math.min(2 * pages, MOST_PAGES);
 }

@@ -11,6 +11,7 @@ import type {
   ScanOptions,
 } from '../../object-store';
 import { createCachedReader } from './cached-reader';
+import { OpenObjects } from './open-objects';
 import { PageCache } from './page-cache';
 import type { CachedObject } from './page-fetch';
 import { openPageFile, type PageDisk } from './page-file';
@@ -83,8 +84,9 @@ class CachedStore {
   readonly #cache: PageCache;
   readonly #options: CacheOptions;
   readonly #wideBytes: number;
-  /** Of lasting objects only: others may be deleted at any time, so each open asks for them. */
+  /** Of lasting objects only: others may be deleted at any time, so who opens one that is not open asks for it. */
   readonly #sizes = new KnownSizes();
+  readonly #open = new OpenObjects((key) => this.#object(key));
 
   constructor(store: ObjectStore, cache: PageCache, options: CacheOptions) {
     this.#store = store;
@@ -154,7 +156,7 @@ class CachedStore {
   }
 
   async open(key: string): Promise<ObjectReader> {
-    return createCachedReader(this.#cache, await this.#object(key), this.#wideBytes);
+    return createCachedReader(this.#cache, await this.#open.open(key), this.#wideBytes);
   }
 
   async *list(prefix: string, options?: ListOptions): AsyncGenerator<ListedObject> {
@@ -166,6 +168,7 @@ class CachedStore {
 
   async delete(key: string): Promise<void> {
     this.#sizes.delete(key);
+    this.#open.forget(key);
     await this.#store.delete(key);
   }
 
