@@ -1,3 +1,4 @@
+import { SharedValues } from '../../core/async/shared-values';
 import { inputFilesKey } from '../../core/names/object-names';
 import { parseInputFiles, type InputFiles } from '../../core/plan/input-files';
 import type { ObjectStore } from '../../storage/object-store';
@@ -10,22 +11,16 @@ export interface OpenBatchFiles {
   close(): void;
 }
 
-interface Entry {
-  readonly files: Promise<InputFiles>;
-  users: number;
-}
-
 /**
  * The files that requests of batches name, as ingestion has found and pinned them
  * (docs/design/batch-path.md#files-of-requests). All chunks of a batch in this process share one list, because that of
  * 50,000 files has 7 MB.
  */
 export class BatchFiles {
-  readonly #store: Pick<ObjectStore, 'read'>;
-  readonly #entries = new Map<string, Entry>();
+  readonly #lists: SharedValues<InputFiles>;
 
   constructor(store: Pick<ObjectStore, 'read'>) {
-    this.#store = store;
+    this.#lists = new SharedValues((key) => readFiles(store, key));
   }
 
   /** The caller closes it. @throws plan_unreadable, object_store_failed */
@@ -33,34 +28,14 @@ export class BatchFiles {
     batchId,
     planNonce,
   }: Pick<Chunk, 'batchId' | 'planNonce'>): Promise<OpenBatchFiles> {
-    const key = inputFilesKey(batchId, planNonce);
-    const entry = this.#entries.get(key) ?? this.#begin(key);
-    entry.users++;
-    const close = (): void => {
-      if (--entry.users === 0) this.#forget(key, entry);
-    };
-    try {
-      return { files: await entry.files, close };
-    } catch (error) {
-      this.#forget(key, entry);
-      throw error;
-    }
+    const { value, close } = await this.#lists.open(inputFilesKey(batchId, planNonce));
+    return { files: value, close };
   }
+}
 
-  #begin(key: string): Entry {
-    const entry = { files: this.#read(key), users: 0 };
-    this.#entries.set(key, entry);
-    return entry;
-  }
-
-  async #read(key: string): Promise<InputFiles> {
-    const bytes = await this.#store
-      .read(key)
-      .catch(missingAs('plan_unreadable', 'the list of the files of requests is gone'));
-    return parseInputFiles(bytes);
-  }
-
-  #forget(key: string, entry: Entry): void {
-    if (this.#entries.get(key) === entry) this.#entries.delete(key);
-  }
+async function readFiles(store: Pick<ObjectStore, 'read'>, key: string): Promise<InputFiles> {
+  const bytes = await store
+    .read(key)
+    .catch(missingAs('plan_unreadable', 'the list of the files of requests is gone'));
+  return parseInputFiles(bytes);
 }

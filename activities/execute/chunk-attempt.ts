@@ -9,7 +9,7 @@ import { cancelReasonOf } from './cancel-reason';
 import type { Chunk } from './chunk';
 import { ChunkLedger } from './chunk-ledger';
 import type { ExecuteDeps } from './deps';
-import { EarlyReads } from './early-reads';
+import { EarlyReads, type ReadRuns } from './early-reads';
 import type { LineRun } from './line-run';
 import type { OpenRun, RunContext } from './open-run';
 import type { Opened, OpeningOrder } from './opening-order';
@@ -23,6 +23,7 @@ export interface ChunkAttemptOptions {
   readonly crashes: number;
   /** In which order chunks open; if it is absent, the attempt opens at once. */
   readonly order?: OpeningOrder;
+  readonly readRuns: ReadRuns;
   /** Opens the run that settles the open lines. */
   openRun(context: RunContext): Promise<OpenRun>;
 }
@@ -79,7 +80,7 @@ export class ChunkAttempt {
   async run(): Promise<ExecuteChunkResult> {
     const { order, deps } = this.#o;
     this.#opened = (await order?.enter(this.#chunk, this.#signal)) ?? null;
-    const reads = new EarlyReads(deps.store, this.#chunk);
+    const reads = new EarlyReads(deps.store, this.#chunk, this.#o.readRuns);
     try {
       return await this.#work(reads);
     } finally {

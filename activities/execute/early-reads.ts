@@ -1,6 +1,4 @@
 import { decodePlanEntry } from '../../core/plan/plan-entry';
-import { runsKey } from '../../core/names/object-names';
-import { decodeRuns, runsBytes } from '../../core/plan/runs';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 import type { Chunk } from './chunk';
 import { missingAs } from './missing-as';
@@ -12,6 +10,9 @@ export interface PlanParts {
   readonly runs: Uint8Array | null;
 }
 
+/** Reads the runs of a chunk's part of the plan; null if they are not needed, or not there. Never rejects. */
+export type ReadRuns = (chunk: Chunk) => Promise<Uint8Array | null>;
+
 /**
  * What an attempt reads while it waits for its row: plan and input never change. Each is read again after a failure
  * (docs/design/batch-path.md#the-first-requests).
@@ -19,12 +20,14 @@ export interface PlanParts {
 export class EarlyReads {
   readonly #store: ObjectStore;
   readonly #chunk: Chunk;
+  readonly #readRuns: ReadRuns;
   #plan: Promise<PlanParts> | null;
   #input: Promise<ObjectReader> | null;
 
-  constructor(store: ObjectStore, chunk: Chunk) {
+  constructor(store: ObjectStore, chunk: Chunk, readRuns: ReadRuns) {
     this.#store = store;
     this.#chunk = chunk;
+    this.#readRuns = readRuns;
     this.#plan = this.#readPlan();
     this.#input = this.#openInput();
     // They may not be needed. What is taken rejects for its taker, too.
@@ -57,23 +60,9 @@ export class EarlyReads {
   async #readPlan(): Promise<PlanParts> {
     const [entries, runs] = await Promise.all([
       readPlan(this.#store, this.#chunk, this.#chunk),
-      this.#readRuns(),
+      this.#readRuns(this.#chunk),
     ]);
     return { entries, runs };
-  }
-
-  /**
-   * Null if the plan has no runs object, or if it cannot be read: it only improves the order of sending.
-   * Never rejects.
-   */
-  async #readRuns(): Promise<Uint8Array | null> {
-    const { batchId, planNonce, safeModel, from, to } = this.#chunk;
-    const key = runsKey(batchId, planNonce, safeModel);
-    try {
-      return decodeRuns(await this.#store.read(key, runsBytes({ from, to })), { from, to });
-    } catch {
-      return null;
-    }
   }
 
   #openInput(): Promise<ObjectReader> {

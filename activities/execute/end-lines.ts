@@ -24,6 +24,8 @@ export function endLines(
     const run = new EndLinesRun({ ...context, input: reader, kept, codeOf });
     return { run, close: () => kept.close().finally(() => reader.close()) };
   };
-  const attempt = new ChunkAttempt(chunkOf(input), { deps, crashes: 0, openRun });
+  // Nothing is sent, so its order does not matter.
+  const readRuns = () => Promise.resolve(null);
+  const attempt = new ChunkAttempt(chunkOf(input), { deps, crashes: 0, readRuns, openRun });
   return withHeartbeat(() => attempt.run(), { details: () => attempt.heartbeatDetails });
 }

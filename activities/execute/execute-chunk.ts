@@ -14,6 +14,7 @@ import { ExclusiveGate } from './exclusive-gate';
 import { LoopSlices } from './loop-slices';
 import type { RunContext } from './open-run';
 import { OpeningOrder } from './opening-order';
+import { PlanRuns } from './plan-runs';
 import type { SharedState } from './open-send-run';
 import { openSendRun } from './open-send-run';
 import { ReadBlocks } from './read-blocks';
@@ -37,6 +38,7 @@ export function createExecuteChunk(
     batchFiles: new BatchFiles(deps.store),
   };
   const order = new OpeningOrder();
+  const runs = new PlanRuns(deps.store);
   return async (input) => {
     const { info } = Context.current();
     const chunk = chunkOf(input);
@@ -47,7 +49,7 @@ export function createExecuteChunk(
     if (deferral !== null) return deferredResult(chunk, deferral, deps.worker);
     const sized = info.attempt > 1 ? withShortSlice(chunk) : chunk;
     return observed(chunk, deps.observer, () =>
-      runAttempt(sized, { deps, shared, order, crashes }),
+      runAttempt(sized, { deps, shared, order, runs, crashes }),
     );
   };
 }
@@ -76,16 +78,18 @@ interface AttemptParts {
   readonly deps: ExecuteDeps;
   readonly shared: SharedState;
   readonly order: OpeningOrder;
+  readonly runs: PlanRuns;
   readonly crashes: number;
 }
 
 /** @throws a failure that lets the chunk wait at the server, if it may wait and nothing was sent */
 async function runAttempt(
   chunk: Chunk,
-  { deps, shared, order, crashes }: AttemptParts,
+  { deps, shared, order, runs, crashes }: AttemptParts,
 ): Promise<ExecuteChunkResult> {
   const openRun = (context: RunContext) => openSendRun(context, deps, shared);
-  const attempt = new ChunkAttempt(chunk, { deps, crashes, order, openRun });
+  const readRuns = (of: Chunk) => runs.read(of);
+  const attempt = new ChunkAttempt(chunk, { deps, crashes, order, readRuns, openRun });
   // The first heartbeat goes out before the attempt takes its row, or while it yields to a holder. If the attempt
   // comes too late, Temporal's answer cancels it (docs/design/execution.md#late-attempts).
   return withHeartbeat(

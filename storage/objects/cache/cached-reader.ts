@@ -2,14 +2,23 @@ import { tell } from '../../../core/async/tell';
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
 import type { PageCache } from './page-cache';
-import type { OpenObject } from './open-objects';
+import type { CachedObject } from './page-fetch';
 import { PAGE_BYTES } from './pages';
-import { FIRST_PAGES, grown } from './random-reads';
+import { FIRST_PAGES, grown, type RandomReads } from './random-reads';
 
 /** An object of up to this size is fetched whole. */
 const SMALL_BYTES = 1024 * 1024;
 /** How far in front of a forward reader the next request begins: long enough for its first bytes to come. */
 const AHEAD_BYTES = 512 * 1024;
+
+/** An object for one reader, which closes it. */
+export interface OpenObject {
+  readonly object: CachedObject;
+  /** Of all its readers in this process. */
+  readonly reads: RandomReads;
+  /** Called at most once. */
+  close(): void;
+}
 
 /**
  * An open object that is read through the cache. More than the pages of a read are fetched where they will

@@ -1,3 +1,4 @@
+import { SharedValues } from '../../../core/async/shared-values';
 import { isNightshiftError, NightshiftError } from '../../../core/errors';
 import type { Range } from '../../../core/range';
 import type { Logger } from '../../../platform/logger';
@@ -11,13 +12,13 @@ import type {
   ScanOptions,
 } from '../../object-store';
 import { createCachedReader } from './cached-reader';
-import { OpenObjects } from './open-objects';
 import { PageCache } from './page-cache';
 import type { CachedObject } from './page-fetch';
 import { openPageFile, type PageDisk } from './page-file';
 import { PageTable } from './page-table';
 import { PAGE_BYTES } from './pages';
 import { KnownSizes } from './known-sizes';
+import { RandomReads } from './random-reads';
 
 export interface CacheOptions {
   /** Space on the local disk; 0 turns the cache off. */
@@ -86,7 +87,10 @@ class CachedStore {
   readonly #wideBytes: number;
   /** Of lasting objects only: others may be deleted at any time, so who opens one that is not open asks for it. */
   readonly #sizes = new KnownSizes();
-  readonly #open = new OpenObjects((key) => this.#object(key));
+  /** While an object is open, opening it again needs no request. Each of its readers may find it gone. */
+  readonly #open = new SharedValues(async (key) => {
+    return { object: await this.#object(key), reads: new RandomReads() };
+  });
 
   constructor(store: ObjectStore, cache: PageCache, options: CacheOptions) {
     this.#store = store;
@@ -156,7 +160,8 @@ class CachedStore {
   }
 
   async open(key: string): Promise<ObjectReader> {
-    return createCachedReader(this.#cache, await this.#open.open(key), this.#wideBytes);
+    const { value, close } = await this.#open.open(key);
+    return createCachedReader(this.#cache, { ...value, close }, this.#wideBytes);
   }
 
   async *list(prefix: string, options?: ListOptions): AsyncGenerator<ListedObject> {

@@ -77,7 +77,6 @@ describe('requests to the store', () => {
       const again = await store.open('files/input');
       expect((await readForward(again, step)).equals(bytes)).toBe(true);
       expect(plain.reads.length).toBeLessThanOrEqual(9);
-      // The first reader still has it open.
       expect(plain.heads).toBe(1);
     },
   );
