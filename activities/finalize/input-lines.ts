@@ -1,3 +1,4 @@
+import { isNightshiftError, NightshiftError } from '../../core/errors';
 import { readLineFields } from '../../core/openai/member-ranges';
 import type { ObjectReader } from '../../storage/object-store';
 
@@ -40,7 +41,7 @@ export class InputLines {
 
   async #readFrom(offset: number, length: number): Promise<void> {
     if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length);
-    this.#window = await this.#reader.read(offset, length, this.#buffer);
+    this.#window = await this.#reader.read(offset, length, this.#buffer).catch(deletedMeanwhile);
     this.#start = offset;
   }
 
@@ -50,4 +51,11 @@ export class InputLines {
     const isLast = this.#start + this.#window.length >= this.#reader.size;
     return newline === -1 && isLast ? this.#window.length : newline;
   }
+}
+
+/** The next attempt does not find it, and does without. */
+function deletedMeanwhile(error: unknown): never {
+  if (!isNightshiftError(error, 'object_missing')) throw error;
+  const message = 'the input was deleted while it was read';
+  throw new NightshiftError('object_store_failed', message, { cause: error });
 }

@@ -1,4 +1,5 @@
 import { tell } from '../../../core/async/tell';
+import { isNightshiftError } from '../../../core/errors';
 import type { ObjectReader } from '../../object-store';
 import { createWindowedReader } from '../windowed-reader';
 import type { PageCache } from './page-cache';
@@ -16,6 +17,8 @@ export interface OpenObject {
   readonly object: CachedObject;
   /** Of all its readers in this process. */
   readonly reads: RandomReads;
+  /** Called when a read finds it gone. */
+  forget(): void;
   /** Called at most once. */
   close(): void;
 }
@@ -28,7 +31,7 @@ export interface OpenObject {
  */
 export function createCachedReader(
   cache: PageCache,
-  { object, reads, close }: OpenObject,
+  { object, reads, forget, close }: OpenObject,
   wideBytes: number,
 ): ObjectReader {
   const { size } = object;
@@ -60,13 +63,21 @@ export function createCachedReader(
     else await cache.read(object, { position, into, aheadPages: 0 });
     return into.length;
   };
+  const orForget = async (read: Promise<number>): Promise<number> => {
+    try {
+      return await read;
+    } catch (error) {
+      if (isNightshiftError(error, 'object_missing')) forget();
+      throw error;
+    }
+  };
   return createWindowedReader({
     size,
     readInto: (position, into, onRead) => {
-      if (isForward(position, into)) return tell(readForward(position, into), onRead);
+      if (isForward(position, into)) return tell(orForget(readForward(position, into)), onRead);
       cache.readCached(object, position, into, (isRead) => {
         if (isRead) onRead(into.length, null);
-        else tell(readSomewhere(position, into), onRead);
+        else tell(orForget(readSomewhere(position, into)), onRead);
       });
     },
     close: async () => close(),

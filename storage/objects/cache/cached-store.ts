@@ -87,7 +87,7 @@ class CachedStore {
   readonly #wideBytes: number;
   /** Of lasting objects only: others may be deleted at any time, so who opens one that is not open asks for it. */
   readonly #sizes = new KnownSizes();
-  /** While an object is open, opening it again needs no request. Each of its readers may find it gone. */
+  /** While an object is open, opening it again needs no request, until one of its readers finds it gone. */
   readonly #open = new SharedValues(async (key) => {
     return { object: await this.#object(key), reads: new RandomReads() };
   });
@@ -161,7 +161,8 @@ class CachedStore {
 
   async open(key: string): Promise<ObjectReader> {
     const { value, close } = await this.#open.open(key);
-    return createCachedReader(this.#cache, { ...value, close }, this.#wideBytes);
+    const forget = (): void => this.#forget(key);
+    return createCachedReader(this.#cache, { ...value, forget, close }, this.#wideBytes);
   }
 
   async *list(prefix: string, options?: ListOptions): AsyncGenerator<ListedObject> {
@@ -172,9 +173,14 @@ class CachedStore {
   }
 
   async delete(key: string): Promise<void> {
+    this.#forget(key);
+    await this.#store.delete(key);
+  }
+
+  /** The object is gone, or will be: who opens it next looks it up. */
+  #forget(key: string): void {
     this.#sizes.delete(key);
     this.#open.forget(key);
-    await this.#store.delete(key);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { InputLines } from '../../../activities/finalize/input-lines';
+import { NightshiftError } from '../../../core/errors';
 import { createMemoryStore } from '../../support/memory-store';
 
 it('finds input lines that are longer than the window, after it, or last without a newline', async () => {
@@ -17,4 +18,16 @@ it('finds input lines that are longer than the window, after it, or last without
     offset += line.length + 1;
   }
   await input.close();
+});
+
+it('fails with an error that is worth another attempt if the input is deleted while it is read', async () => {
+  const store = createMemoryStore();
+  await store.putIfAbsent('input', Buffer.from('{}\n'));
+  const reader = await store.open('input');
+  const read = () => Promise.reject(new NightshiftError('object_missing', 'it is gone'));
+  const input = new InputLines({ ...reader, read });
+  await expect(input.load(0)).rejects.toMatchObject({
+    code: 'object_store_failed',
+    retryable: true,
+  });
 });

@@ -61,8 +61,10 @@ it('that is gone fails the read of whoever has it open', async () => {
   plain.objects.delete(KEY);
   for (const reader of readers) {
     await expect(reader.read(5 * MIB, 10)).rejects.toMatchObject({ code: 'object_missing' });
-    await reader.close();
   }
+  // And is no longer there for others, although it is still open.
+  await expect(store.open(KEY)).rejects.toMatchObject({ code: 'object_missing' });
+  for (const reader of readers) await reader.close();
 });
 
 it('is fetched in blocks that go on growing from reader to reader', async () => {
