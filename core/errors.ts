@@ -79,3 +79,11 @@ export async function nullIfMissing<T>(lookUp: Promise<T>): Promise<T | null> {
     throw error;
   }
 }
+
+/** For `catch`: turns `object_missing` into the error that it means to the caller, and passes on other errors. */
+export function missingAs(code: ErrorCode, message: string) {
+  return (error: unknown): never => {
+    if (!isNightshiftError(error, 'object_missing')) throw error;
+    throw new NightshiftError(code, message, { cause: error });
+  };
+}

@@ -1,9 +1,9 @@
 import { SharedValues } from '../../core/async/shared-values';
+import { missingAs } from '../../core/errors';
 import { inputFilesKey } from '../../core/names/object-names';
 import { parseInputFiles, type InputFiles } from '../../core/plan/input-files';
 import type { ObjectStore } from '../../storage/object-store';
 import type { Chunk } from './chunk';
-import { missingAs } from './missing-as';
 
 /** The files of a batch, while a chunk uses them. */
 export interface OpenBatchFiles {

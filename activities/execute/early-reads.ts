@@ -1,7 +1,7 @@
+import { missingAs } from '../../core/errors';
 import { decodePlanEntry } from '../../core/plan/plan-entry';
 import type { ObjectReader, ObjectStore } from '../../storage/object-store';
 import type { Chunk } from './chunk';
-import { missingAs } from './missing-as';
 import { readPlan } from './read-plan';
 
 /** What the plan says of a chunk: its entries, and their runs unless it has none. */

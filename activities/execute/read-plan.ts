@@ -1,9 +1,8 @@
-import { NightshiftError } from '../../core/errors';
+import { missingAs, NightshiftError } from '../../core/errors';
 import { planKey } from '../../core/names/object-names';
 import { PLAN_ENTRY_BYTES } from '../../core/plan/plan-entry';
 import type { Range } from '../../core/range';
 import type { ObjectStore } from '../../storage/object-store';
-import { missingAs } from './missing-as';
 
 /** A plan of a batch. */
 export interface PlanName {

@@ -1,9 +1,14 @@
-import { isNightshiftError, NightshiftError } from '../../core/errors';
+import { missingAs } from '../../core/errors';
 import { readLineFields } from '../../core/openai/member-ranges';
 import type { ObjectReader } from '../../storage/object-store';
 
 const WINDOW_BYTES = 256 * 1024;
 const LF = 0x0a;
+/** The next attempt does not find it, and does without. */
+const deletedMeanwhile = missingAs(
+  'object_store_failed',
+  'the input was deleted while it was read',
+);
 
 /** Reads single lines of the input in order of offset, through a window. */
 export class InputLines {
@@ -51,11 +56,4 @@ export class InputLines {
     const isLast = this.#start + this.#window.length >= this.#reader.size;
     return newline === -1 && isLast ? this.#window.length : newline;
   }
-}
-
-/** The next attempt does not find it, and does without. */
-function deletedMeanwhile(error: unknown): never {
-  if (!isNightshiftError(error, 'object_missing')) throw error;
-  const message = 'the input was deleted while it was read';
-  throw new NightshiftError('object_store_failed', message, { cause: error });
 }

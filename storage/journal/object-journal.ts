@@ -71,9 +71,11 @@ async function* keysOf(store: ObjectStore, place: KeyPlace): AsyncGenerator<stri
   for await (const { key } of store.list(folder, { after })) {
     if (key < before || (last !== undefined && key.startsWith(last))) yield key;
     else if (last === undefined) return;
-    else if (++unwanted === MAX_UNWANTED) break;
+    else if (++unwanted === MAX_UNWANTED) {
+      yield* keysWith(store, last);
+      return;
+    }
   }
-  if (last !== undefined && unwanted === MAX_UNWANTED) yield* keysWith(store, last);
 }
 
 async function* keysWith(store: ObjectStore, prefix: string): AsyncGenerator<string> {

@@ -219,31 +219,29 @@ class Reporter implements ProgressReporter, LeaseKeeper {
     lease: Lease,
     { yielding, tries }: { readonly yielding: boolean; readonly tries: number },
   ): Promise<'taken' | 'yielded' | 'failed'> {
-    for (let left = tries - 1; ; left--) {
-      try {
-        return await this.#tryToTake(lease, yielding);
-      } catch (error) {
-        if (left > 0) continue;
-        this.#taking.failed(error);
-        return 'failed';
-      }
+    try {
+      const { key, to } = lease;
+      const taken = await takeEpoch(this.#options.pool, {
+        ...key,
+        to,
+        worker: this.#options.worker,
+        yielding,
+      });
+      this.#taking.worked();
+      if (taken.epoch === null) return 'yielded';
+      lease.epoch = taken.epoch;
+      const { status, stopCause } = taken;
+      lease.apply({ ...key, held: true, status, stopCause });
+      const ago = taken.earlierTouchedMsAgo;
+      // The earlier holder learns with its next tick that it lost the row, and it cannot release a row that
+      // it does not hold. So wait until that tick must have happened.
+      if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
+      return 'taken';
+    } catch (error) {
+      if (tries > 1) return this.#take(lease, { yielding, tries: tries - 1 });
+      this.#taking.failed(error);
+      return 'failed';
     }
-  }
-
-  async #tryToTake(lease: Lease, yielding: boolean): Promise<'taken' | 'yielded'> {
-    const { key, to } = lease;
-    const { worker, pool } = this.#options;
-    const taken = await takeEpoch(pool, { ...key, to, worker, yielding });
-    this.#taking.worked();
-    if (taken.epoch === null) return 'yielded';
-    lease.epoch = taken.epoch;
-    const { status, stopCause } = taken;
-    lease.apply({ ...key, held: true, status, stopCause });
-    const ago = taken.earlierTouchedMsAgo;
-    // The earlier holder learns with its next tick that it lost the row, and it cannot release a row that
-    // it does not hold. So wait until that tick must have happened.
-    if (ago !== null && ago < AT_WORK_MS) await sleep(AT_WORK_MS - ago);
-    return 'taken';
   }
 }
 

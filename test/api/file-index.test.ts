@@ -10,13 +10,12 @@ import type { ObjectStore } from '../../storage/object-store';
 import { tenantHash } from '../../storage/objects/tenant-hash';
 import {
   batchForm,
-  BOUNDARY,
-  formBytes,
   openTestApi,
   post,
   type TestApi,
   type TestPart,
   upload,
+  uploadPart,
 } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
@@ -129,13 +128,7 @@ describe('an upload in parts', () => {
     const { id } = (await api.call(post('/v1/uploads', { ...about, ...fields }))).body;
     const ids: string[] = [];
     for (const value of pieces) {
-      const part = await api.call({
-        method: 'POST',
-        url: `/v1/uploads/${id}/parts`,
-        headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
-        payload: formBytes([{ name: 'data', value, filename: 'upload' }]),
-      });
-      ids.push(part.body.id);
+      ids.push((await api.call(uploadPart(id, value))).body.id);
     }
     const complete = () => api.call(post(`/v1/uploads/${id}/complete`, { part_ids: ids, ...rest }));
     const { status, body } = await complete();

@@ -1,13 +1,11 @@
 import {
   batchForm,
-  BOUNDARY,
-  formBytes,
   LINE,
   openTestApi,
   post,
   type TestApi,
-  type TestPart,
   upload,
+  uploadPart,
 } from '../support/api';
 import { loseNextCommit } from '../support/lost-commit';
 import { POSTGRES_START_MS } from '../support/postgres';
@@ -67,13 +65,7 @@ async function openUpload(): Promise<string> {
 }
 
 function sendPart(id: string, headers: Record<string, string> = {}) {
-  const data: TestPart = { name: 'data', value: LINE, filename: 'upload' };
-  return api.call({
-    method: 'POST',
-    url: `/v1/uploads/${id}/parts`,
-    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
-    payload: formBytes([data]),
-  });
+  return api.call(uploadPart(id, LINE, headers));
 }
 
 function complete(id: string, part: string) {

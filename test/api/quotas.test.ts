@@ -8,6 +8,7 @@ import {
   post,
   type TestApi,
   upload,
+  uploadPart,
 } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
@@ -35,10 +36,7 @@ const FIELDS = { filename: 'a', purpose: 'user_data', bytes: 100, mime_type: 'te
 const open = (changes = {}, tenant = 'ann') =>
   api.call(post('/v1/uploads', { ...FIELDS, ...changes }, as(tenant)));
 const sendPart = (id: string, value: string | Buffer, headers = {}) =>
-  api.call({
-    ...upload([{ name: 'data', value, filename: 'p' }], as('ann', headers)),
-    url: `/v1/uploads/${id}/parts`,
-  });
+  api.call(uploadPart(id, value, as('ann', headers)));
 const complete = (id: string, body: object) =>
   api.call(post(`/v1/uploads/${id}/complete`, body, as('ann')));
 const several = <T>(count: number, act: () => Promise<T>): Promise<T[]> =>

@@ -2,13 +2,12 @@ import { operations } from '../../api/openapi/operations';
 import {
   type Answer,
   batchForm,
-  BOUNDARY,
-  formBytes,
   LINE,
   openTestApi,
   post,
   type TestApi,
   upload,
+  uploadPart,
 } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
@@ -49,12 +48,7 @@ async function everything(): Promise<unknown> {
 }
 
 function addPart(session: string, headers: Record<string, string>): Promise<Answer> {
-  return api.call({
-    method: 'POST',
-    url: `/v1/uploads/${session}/parts`,
-    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
-    payload: formBytes([{ name: 'data', value: LINE, filename: 'a' }]),
-  });
+  return api.call(uploadPart(session, LINE, headers));
 }
 
 function createBatch(file: string, headers: Record<string, string>): Promise<Answer> {

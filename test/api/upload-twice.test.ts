@@ -1,6 +1,6 @@
 import { createFileRepository } from '../../storage/postgres/files';
 import { createUploadRepository } from '../../storage/postgres/uploads';
-import { LINE, openTestApi, post, type TestApi, upload } from '../support/api';
+import { LINE, openTestApi, post, type TestApi, uploadPart } from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 import { until } from '../support/until';
 
@@ -37,8 +37,7 @@ function oneMore(): Promise<TestApi> {
 async function openWithPart(): Promise<{ id: string; part: string }> {
   const fields = { filename: 'f', purpose: 'batch', mime_type: 'x', bytes: LINE.length };
   const { id } = (await base.call(post('/v1/uploads', fields))).body;
-  const form = upload([{ name: 'data', value: LINE, filename: 'p' }]);
-  const part = await base.call({ ...form, url: `/v1/uploads/${id}/parts` });
+  const part = await base.call(uploadPart(id, LINE));
   return { id, part: part.body.id };
 }
 

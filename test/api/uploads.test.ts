@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { BOUNDARY, formBytes, LINE, openTestApi, post, type TestApi } from '../support/api';
+import {
+  BOUNDARY,
+  formBytes,
+  LINE,
+  openTestApi,
+  post,
+  type TestApi,
+  uploadPart,
+} from '../support/api';
 import { POSTGRES_START_MS } from '../support/postgres';
 
 let api: TestApi;
@@ -19,12 +27,7 @@ async function open(fields: Record<string, unknown>): Promise<string> {
 }
 
 const sendPart = (id: string, value: string | Buffer, headers: Record<string, string> = {}) =>
-  api.call({
-    method: 'POST',
-    url: `/v1/uploads/${id}/parts`,
-    headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, ...headers },
-    payload: formBytes([{ name: 'data', value, filename: 'upload' }]),
-  });
+  api.call(uploadPart(id, value, headers));
 const complete = (id: string, body: unknown) => api.call(post(`/v1/uploads/${id}/complete`, body));
 const cancel = (id: string) => api.call(post(`/v1/uploads/${id}/cancel`, {}));
 const md5 = (text: string) => createHash('md5').update(text).digest('hex');

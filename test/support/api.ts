@@ -213,6 +213,16 @@ export function upload(parts: readonly TestPart[], headers: Record<string, strin
   };
 }
 
+/** A request that adds a part to an upload. */
+export function uploadPart(
+  uploadId: string,
+  value: string | Buffer,
+  headers: Record<string, string> = {},
+) {
+  const form = upload([{ name: 'data', value, filename: 'part' }], headers);
+  return { ...form, url: `/v1/uploads/${uploadId}/parts` };
+}
+
 /** A request with a JSON body. */
 export function post(url: string, body: unknown, headers: Record<string, string> = {}) {
   const payload = JSON.stringify(body);

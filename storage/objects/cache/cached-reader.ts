@@ -38,7 +38,6 @@ export function createCachedReader(
   let lastPosition = Number.POSITIVE_INFINITY;
   let nextPosition = 0;
   let runPages = FIRST_PAGES;
-  const nextBlock = (): number => reads.nextBlock();
   const readForward = async (position: number, into: Buffer): Promise<number> => {
     const read = cache.read(object, { position, into, aheadPages: runPages });
     const ahead = { from: nextPosition, to: nextPosition + AHEAD_BYTES };
@@ -59,7 +58,7 @@ export function createCachedReader(
   };
   const readSomewhere = async (position: number, into: Buffer): Promise<number> => {
     const isWide = size <= SMALL_BYTES || (reads.areMany && size <= wideBytes);
-    if (isWide) await cache.readBlocks(object, { position, into, nextBlock });
+    if (isWide) await cache.readBlocks(object, { position, into, reads });
     else await cache.read(object, { position, into, aheadPages: 0 });
     return into.length;
   };

@@ -12,6 +12,7 @@ import {
 import { PAGE_BYTES, pageOf, pagesFor } from './pages';
 import type { PageTable } from './page-table';
 import { PendingPages } from './pending-pages';
+import type { RandomReads } from './random-reads';
 import { StagedObject } from './staged-object';
 
 /** Fetches at the same time: enough for the bandwidth of a host. */
@@ -19,8 +20,8 @@ const MAX_FETCHES = 16;
 
 /** One read at random. */
 export interface BlockRead extends Omit<CachedRead, 'aheadPages'> {
-  /** Called for each block that is fetched; tells how many pages it has. */
-  nextBlock(): number;
+  /** Tells how many pages each block that is fetched has. */
+  readonly reads: RandomReads;
 }
 
 /** One read through the cache. */
@@ -72,13 +73,13 @@ export class PageCache {
   }
 
   /** The same for a read at random: a missing page is fetched with what is missing next to it in its aligned block. */
-  async readBlocks(object: CachedObject, { position, into, nextBlock }: BlockRead): Promise<void> {
+  async readBlocks(object: CachedObject, { position, into, reads }: BlockRead): Promise<void> {
     if (await this.#isRead(object, position, into)) return;
     if (this.#table.isOff) return readDirectly(object, position, into);
     const last = pageOf(position + into.length - 1);
     for (let page = pageOf(position); page <= last; page++) {
       if (!this.#isMissing(object, page)) continue;
-      const blockPages = nextBlock();
+      const blockPages = reads.nextBlock();
       const start = page - (page % blockPages);
       let from = page;
       while (from > start && this.#isMissing(object, from - 1)) from--;

@@ -9,7 +9,7 @@ export class RandomReads {
   #reads = 0;
   #blockPages = FIRST_PAGES;
 
-  /** Notes a read of whatever kind. */
+  /** Notes a read, at random or forward. */
   note(): void {
     this.#reads++;
   }

@@ -56,7 +56,7 @@ it('is looked up again after that failed, by each who opens it then', async () =
   expect(plain.heads).toBe(1);
 });
 
-it('that is gone fails the read of whoever has it open', async () => {
+it('fails the reads of all of them if it is gone', async () => {
   const readers = [await store.open(KEY), await store.open(KEY)];
   plain.objects.delete(KEY);
   for (const reader of readers) {
