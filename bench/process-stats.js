@@ -6,7 +6,8 @@ const os = require('node:os');
 
 /** Ticks of /proc/<pid>/stat per second: fixed in the Linux interface. */
 const TICKS_PER_SEC = 100;
-const SAMPLE_MS = 200;
+/** Each sample reads all of /proc, on the cores that are measured. */
+const SAMPLE_MS = 500;
 
 /** Resident memory in MB (10^6 bytes): now, and its highest value since the process began. */
 function memoryMb(pid) {

@@ -2,7 +2,7 @@
 
 /**
  * Loaded into every Node process of a stack that is profiled (`--require`): records a V8 CPU profile
- * of the main thread of a worker or gateway and writes it to $BENCH_PROFILE_DIR when the process exits. Node does
+ * of the main thread of a worker (of each of its processes) or gateway and writes it to $BENCH_PROFILE_DIR when the process exits. Node does
  * not take `--cpu-prof` from the environment.
  */
 const fs = require('node:fs');
@@ -13,7 +13,10 @@ const { isMainThread } = require('node:worker_threads');
 const INTERVAL_US = 500;
 const dir = process.env.BENCH_PROFILE_DIR;
 
-const [, , command] = process.argv;
+const [, program, argument] = process.argv;
+/** One process of several of a worker is forked with a program of its own. */
+const isOneOfSeveral = program?.endsWith(path.join('processes', 'child.js')) === true;
+const command = isOneOfSeveral ? 'worker' : argument;
 
 if (isMainThread && dir !== undefined && ['worker', 'gateway'].includes(command)) {
   const session = new Session();

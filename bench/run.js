@@ -54,6 +54,7 @@ const ROWS = {
   many: () => require('./rows/many-small').manySmall,
   stored: () => require('./rows/stored').storedBatches,
   processes: () => require('./rows/processes').processes,
+  'processes-alone': () => require('./rows/processes').processesAlone,
   faults: () => require('./rows/faults').faults,
   sizing: () => require('./rows/sizing').sizing,
 };

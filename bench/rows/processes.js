@@ -6,63 +6,111 @@ const { disturbance, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { startMock } = require('../mock-server');
 const { inStack } = require('../scene');
+const { obstacle, onTwoSlowCores } = require('../slow-cores');
 const { pairedRatios, summarize } = require('../summary');
-const { figure } = require('../verdicts');
+const { atLeast, figure } = require('../verdicts');
 
 const LINES = 20_000;
+/** Each process compiles for itself. */
+const WARM_UP_LINES = 40_000;
 const CASES = [
   { latencyMs: 0, inFlight: 256 },
   { latencyMs: 50, inFlight: 256 },
   { latencyMs: 50, inFlight: 500 },
 ];
 const COUNTS = [1, 2];
+/**
+ * Of a core that a worker has for itself. Quotas stop all threads for tens of milliseconds at a time, so more requests
+ * are in flight than a core answers meanwhile.
+ */
+const SHARE = 0.3;
+const MUST = 1.6;
+const ALONE = [{ latencyMs: 0, inFlight: 1_000, share: SHARE }];
 
 const nameOf = (count) => `${count} ${count === 1 ? 'process' : 'processes'}`;
 
 /** @returns {Promise<import('../report').Result>} */
-async function processes(bench) {
-  const runs = [];
-  for (const each of CASES) runs.push(...(await measureCase(bench, each)));
-  return {
+function processes(bench) {
+  return measure(bench, {
     row: 'processes',
     title: 'one worker as one process and as two, 20,000 lines',
-    verdicts: CASES.map(({ latencyMs, inFlight }) => {
+    cases: CASES,
+  });
+}
+
+/** @returns {Promise<import('../report').Result>} */
+async function processesAlone(bench) {
+  const title = 'the same on two slow cores that the worker has for itself';
+  const row = 'processes-alone';
+  const missing = obstacle();
+  if (missing !== null) return notMeasured({ row, title, missing });
+  return measure(bench, { row, title, cases: ALONE, must: MUST });
+}
+
+function notMeasured({ row, title, missing }) {
+  const verdict = { what: 'not measured', value: missing, must: `≥ ${MUST}x`, aim: '', met: false };
+  return { row, title, verdicts: [verdict], runs: [], summary: [] };
+}
+
+async function measure(bench, { row, title, cases, must }) {
+  const runs = [];
+  for (const each of cases) runs.push(...(await measureCase(bench, each)));
+  return {
+    row,
+    title,
+    verdicts: cases.map(({ latencyMs, inFlight }) => {
       const own = runs.filter((run) => run.latency === latencyMs && run['in flight'] === inFlight);
       const pair = { column: 'lines/s', of: nameOf(2), to: nameOf(1) };
       const { ratios, from } = pairedRatios(own, pair);
       const what = `two against one, ${latencyMs} ms, ${inFlight} in flight`;
-      return { ...figure(what, ratios, { unit: 'x' }), from };
+      const judged =
+        must === undefined
+          ? figure(what, ratios, { unit: 'x' })
+          : atLeast(what, ratios, { unit: 'x', must });
+      return { ...judged, from };
     }),
     runs,
     summary: summarize(
       runs,
       {
         by: ['latency', 'in flight', 'who'],
-        columns: { 'lines/s': 0, 'worker, us/line': 0, 'peak, MB': 0 },
+        columns: { 'lines/s': 0, 'worker, us/line': 0, 'worker, cores': 2, 'peak, MB': 0 },
       },
       bench,
     ),
   };
 }
 
-async function measureCase(bench, { latencyMs, inFlight }) {
+async function measureCase(bench, { latencyMs, inFlight, share }) {
   const file = await inputFile(bench.scratch, { lines: LINES });
   const mock = await startMock();
   try {
     const open = (at, scenes) => {
       const count = COUNTS[at];
-      if (count === undefined) return compete(bench, scenes, { file, latencyMs, inFlight });
+      if (count === undefined) {
+        const load = { file, latencyMs, inFlight };
+        return withQuotas(scenes, share, () => compete(bench, scenes, load));
+      }
       const settings = {
         concurrency: { global: inFlight, per_model: inFlight },
         worker: { processes: count },
       };
-      return inStack({ bench, settings, mock, gatewayUrl: mock.url }, (scene) =>
-        open(at + 1, { ...scenes, [nameOf(count)]: scene }),
-      );
+      const options = { bench, settings, warmUpLines: WARM_UP_LINES, mock, gatewayUrl: mock.url };
+      return inStack(options, (scene) => open(at + 1, { ...scenes, [nameOf(count)]: scene }));
     };
     return await open(0, {});
   } finally {
     await mock.stop();
+  }
+}
+
+async function withQuotas(scenes, share, run) {
+  if (share === undefined) return run();
+  const lift = Object.values(scenes).map(({ product }) => onTwoSlowCores(product.workerPid, share));
+  try {
+    return await run();
+  } finally {
+    lift.forEach((each) => each());
   }
 }
 
@@ -81,6 +129,7 @@ async function compete(bench, scenes, { file, latencyMs, inFlight }) {
         'wall, s': rounded(createToCompletedMs / 1000, 2),
         'lines/s': rounded((LINES / createToCompletedMs) * 1000),
         'worker, us/line': rounded((usage.cpuSec / LINES) * 1e6),
+        'worker, cores': rounded((usage.cpuSec / createToCompletedMs) * 1000, 2),
         'peak, MB': rounded(usage.peakMb),
         'max in flight': stats.maxInFlight,
         ...disturbance(usage),
@@ -90,4 +139,4 @@ async function compete(bench, scenes, { file, latencyMs, inFlight }) {
   return inTurns(bench, Object.fromEntries(contenders));
 }
 
-module.exports = { processes };
+module.exports = { processes, processesAlone };
