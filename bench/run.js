@@ -8,6 +8,7 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { endChildren } = require('./children');
 const { machineFacts } = require('./machine');
+const { besides } = require('./peers/baselines');
 const { writePlot } = require('./plots/plot');
 const { printResult, settled, table, writeJson } = require('./report');
 
@@ -109,6 +110,8 @@ async function main() {
   if (values.help) return process.stdout.write(HELP);
   const rows = values.rows.split(',').map((row) => ROWS[row.trim()] ?? fail(`no row ${row}`));
   const bench = benchOf(values);
+  // A wrong name is said now, not when a row comes to it.
+  besides(bench);
   bench.note(`files are in ${bench.scratch}`);
   const machine = machineFacts(bench.root);
   process.stdout.write(`${table([machine])}\n`);

@@ -65,7 +65,7 @@ async function openBaselines(scene, { inFlight, names = besides(scene.bench) }) 
   return { runs, close };
 }
 
-/** Names of the baselines that were asked for; all by default. */
+/** Names of the baselines that were asked for; all by default. Throws for a name that is none. */
 function besides({ beside }) {
   if (beside === undefined) return Object.keys(BASELINES);
   const names = beside.split(';').map((name) => name.trim());
@@ -142,4 +142,4 @@ function warmUpFile({ bench }) {
   return inputFile(bench.scratch, { lines: WARM_UP_LINES, name: 'warm-up' });
 }
 
-module.exports = { openBaselines, WARM_UP_LINES };
+module.exports = { besides, openBaselines, WARM_UP_LINES };

@@ -6,6 +6,7 @@ const { calmRuns } = require('../calm');
 const { disturbance, median, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { inScene } = require('../scene');
+const { atMost } = require('../verdicts');
 
 const BATCHES = 200;
 const LATENCY_MS = 50;
@@ -17,13 +18,7 @@ async function manyBatches(bench) {
   return inScene({ bench }, async (scene) => {
     const runs = await calmRuns(bench, () => allAtOnce(scene, file));
     const took = median(runs.map((run) => run['all completed, s']));
-    const verdict = {
-      what: 'all completed',
-      value: `${took} s`,
-      must: '≤ 60 s',
-      aim: '≤ 15 s',
-      met: took <= 60,
-    };
+    const verdict = atMost('all completed', [took], { unit: ' s', must: 10 });
     return { row: 11, title: `${BATCHES} batches of one line`, verdicts: [verdict], runs };
   });
 }

@@ -10,6 +10,7 @@ const { barPlot } = require('../plots/plot');
 const { inScene } = require('../scene');
 const { summarize } = require('../summary');
 const { eventsOf } = require('../temporal-events');
+const { atLeast } = require('../verdicts');
 
 const LINES = 5;
 /** Of the batch that is awaited: more questions would take processor time from all that run. */
@@ -44,6 +45,7 @@ async function manySmall(bench) {
       await clients.close();
     }
   });
+  const perSec = runs.map((run) => run['batches/s']);
   const title = `${batches} batches of ${LINES} lines`;
   const columns = {
     ...COLUMNS,
@@ -52,7 +54,7 @@ async function manySmall(bench) {
   return {
     row: 'many',
     title,
-    verdicts: [],
+    verdicts: [atLeast('batches a second', perSec, { unit: '', digits: 1, must: 20 })],
     runs,
     summary: summarize(runs, { by: ['batches'], columns }, bench),
     plot: plotOf(runs, title, bench),

@@ -17,7 +17,7 @@ const { atMost } = require('../verdicts');
 const SIZES = [1, 1_000, 100_000];
 const WARM_UP_CALLS = 200;
 const PAGE = 20;
-const MUST_MS = 50;
+const MUST_MS = 10;
 /** The sweep has nothing to do for copies: their scratch objects count as removed. */
 const OWN = {
   id: `'batch_' || md5(n::text)`,

@@ -22,7 +22,7 @@ interface Limited {
 
 /**
  * The command with limits of its own. As options of `send`, they would make the SDK compose its middleware for this
- * request alone, which takes as long as everything else that it does (docs/benchmarks.md#what-is-too-slow-and-why).
+ * request alone, which takes as long as everything else that it does (docs/benchmarks-steps.md#s3).
  */
 export function limited<C extends Command>(command: C, limits: RequestLimits): C {
   (command.input as Limited)[LIMITS] = limits;
