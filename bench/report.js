@@ -42,7 +42,8 @@ function settled(result, bench) {
 
 /** @param {Result} result */
 function printResult({ row, title, verdicts, runs, summary = [] }) {
-  const lines = [`\n## Row ${row}: ${title}\n`, table(runs)];
+  const lines = [`\n## Row ${row}: ${title}`];
+  if (runs.length > 0) lines.push('', table(runs));
   if (summary.length > 0) lines.push('', table(summary));
   if (verdicts.length > 0) {
     const rows = verdicts.map(({ met, ...rest }) => ({ ...rest, 'must is met': isMet(rest, met) }));

@@ -48,8 +48,8 @@ async function processesAlone(bench) {
 }
 
 function notMeasured({ row, title, missing }) {
-  const verdict = { what: 'not measured', value: missing, must: `≥ ${MUST}x`, aim: '', met: false };
-  return { row, title, verdicts: [verdict], runs: [], summary: [] };
+  const verdict = { what: 'not measured', value: missing, must: `≥ ${MUST}x`, aim: '', met: null };
+  return { row, title, verdicts: [verdict], runs: [] };
 }
 
 async function measure(bench, { row, title, cases, must }) {
