@@ -44,27 +44,20 @@ function createClient(api) {
       return ids;
     },
     /**
-     * Asks until the batch has ended; the batch and the moment of the answer that said so. Where `isNear` tells when the end is near,
+     * Asks until the batch has ended; the batch and the moment of the answer that said so. If `isNear` tells when the end is near,
      * the API is asked once a second until then. Once it is, or the batch is `finalizing`, it is asked so often that the
      * figure does not say when it happened to be asked.
      */
     async ended(id, { everyMs = 50, timeoutMs, isNear = null }) {
       const untilMs = nowMs() + timeoutMs;
-      let soon = false;
-      let nextMs = 0;
-      for (;;) {
-        if (isNear !== null) soon ||= await isNear();
-        if (soon || isNear === null || nowMs() >= nextMs) {
-          nextMs = nowMs() + FAR_FROM_END_MS;
-          const batch = await call(`${api}/batches/${id}`);
-          if (TERMINAL.includes(batch.status)) return { batch, atMs: nowMs() };
-          if (nowMs() > untilMs) {
-            throw new Error(
-              `batch ${id} is ${batch.status} after ${timeoutMs} ms: ${counts(batch)}`,
-            );
-          }
-          soon ||= batch.status === 'finalizing';
+      for (let soon = false; ;) {
+        if (!soon && isNear !== null) soon = await happensSoon(isNear, everyMs);
+        const batch = await call(`${api}/batches/${id}`);
+        if (TERMINAL.includes(batch.status)) return { batch, atMs: nowMs() };
+        if (nowMs() > untilMs) {
+          throw new Error(`batch ${id} is ${batch.status} after ${timeoutMs} ms: ${counts(batch)}`);
         }
+        soon ||= batch.status === 'finalizing';
         await pause(soon ? Math.min(everyMs, NEAR_END_MS) : everyMs);
       }
     },
@@ -81,6 +74,16 @@ function createClient(api) {
       return { sentMs };
     },
   };
+}
+
+/** Whether `condition` holds now, or before the API is asked again. */
+async function happensSoon(condition, everyMs) {
+  const untilMs = nowMs() + FAR_FROM_END_MS;
+  do {
+    if (await condition()) return true;
+    await pause(everyMs);
+  } while (nowMs() < untilMs);
+  return false;
 }
 
 /** Throws where a batch did not end as it should: a figure of a broken run is no figure. */
