@@ -12,7 +12,7 @@ const CALLERS = 8;
 const nowMs = () => performance.timeOrigin + performance.now();
 /** Pause between two looks at a batch that is about to end. */
 const NEAR_END_MS = 10;
-/** Between two looks at one whose end the mock will announce: each takes processor time from what is measured. */
+/** Pause between two looks at a batch whose end the mock announces: each look takes processor time from what is measured. */
 const FAR_FROM_END_MS = 1_000;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

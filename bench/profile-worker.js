@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Loaded into every Node process of a stack that is profiled (`--require`): records a V8 CPU profile
- * of the main thread of a worker (of each of its processes) or gateway and writes it to $BENCH_PROFILE_DIR when the process exits. Node does
- * not take `--cpu-prof` from the environment.
+ * Loaded into every Node process of a stack that is profiled (`--require`): records a V8 CPU profile of the main thread of
+ * each process of a worker, and of a gateway, and writes it to $BENCH_PROFILE_DIR when the process exits. Node does not take
+ * `--cpu-prof` from the environment.
  */
 const fs = require('node:fs');
 const { Session } = require('node:inspector');

@@ -7,6 +7,7 @@ const { fileOf, inDelegatedScene, jobsSeen } = require('../delegated-scene');
 const { disturbance, median, percent, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { cpuSec } = require('../process-stats');
+const { atLeast } = require('../verdicts');
 
 const JOBS = 500;
 const WATCHED_MS = 60_000;
@@ -98,9 +99,8 @@ async function localRate({ run, provider }, { file, lines }) {
 function rateVerdict(runs) {
   const of = (what) =>
     median(runs.filter((run) => run.what === what).map((run) => run['lines a second']));
-  const ratio = rounded(of('beside') / of('alone'), 2);
-  const limits = { must: '≥ 0.95x', aim: '≥ 0.99x', met: ratio >= 0.95 };
-  return { what: 'D6: beside, against alone', value: `${ratio}x`, ...limits };
+  const bounds = { unit: 'x', must: 0.95, aim: 0.99 };
+  return atLeast('D6: beside, against alone', [rounded(of('beside') / of('alone'), 2)], bounds);
 }
 
 module.exports = { localBeside, watchedJobs };

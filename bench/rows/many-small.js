@@ -13,7 +13,7 @@ const { eventsOf } = require('../temporal-events');
 const { atLeast } = require('../verdicts');
 
 const LINES = 5;
-/** Of the batch that is awaited: more questions would take processor time from all that run. */
+/** Pause between two looks at the batch that is awaited: each look takes processor time from what is measured. */
 const ASK_EVERY_MS = 200;
 const TIMEOUT_MS = 600_000;
 /** Histories are much alike, and each is a call. */

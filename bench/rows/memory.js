@@ -5,6 +5,7 @@ const { disturbance, median, rounded } = require('../figures');
 const { inputFile, LARGE_BYTES } = require('../input-files');
 const { inScene } = require('../scene');
 const { memoryMb } = require('../process-stats');
+const { atMost } = require('../verdicts');
 
 const IN_FLIGHT = 500;
 const LATENCY_MS = 50;
@@ -50,21 +51,10 @@ function verdicts(runs, [whole, small, large]) {
   const peak = ({ what }) =>
     median(runs.filter((run) => run.what === what).map((run) => run['peak MB']));
   const growth = rounded(peak(large) - peak(small));
+  const mb = { unit: ' MB', digits: 0 };
   return [
-    {
-      what: whole.what,
-      value: `${peak(whole)} MB`,
-      must: '≤ 300 MB',
-      aim: '≤ 220 MB',
-      met: peak(whole) <= 300,
-    },
-    {
-      what: `growth to ${large.what}`,
-      value: `${growth} MB`,
-      must: '≤ 60 MB',
-      aim: '≤ 30 MB',
-      met: growth <= 60,
-    },
+    atMost(whole.what, [peak(whole)], { ...mb, must: 300, aim: 220 }),
+    atMost(`growth to ${large.what}`, [growth], { ...mb, must: 60, aim: 30 }),
   ];
 }
 

@@ -20,8 +20,8 @@ const CASES = [
 ];
 const COUNTS = [1, 2];
 /**
- * Of a core that a worker has for itself. Quotas stop all threads for tens of milliseconds at a time, so more requests
- * are in flight than a core answers meanwhile.
+ * How much of each core the worker may use. A quota stops its threads for tens of milliseconds at a time. `ALONE` therefore
+ * keeps more requests in flight than one process handles between two stops.
  */
 const SHARE = 0.3;
 const MUST = 1.6;
@@ -31,11 +31,9 @@ const nameOf = (count) => `${count} ${count === 1 ? 'process' : 'processes'}`;
 
 /** @returns {Promise<import('../report').Result>} */
 function processes(bench) {
-  return measure(bench, {
-    row: 'processes',
-    title: 'one worker as one process and as two, 20,000 lines',
-    cases: CASES,
-  });
+  const title = 'one worker as one process and as two, 20,000 lines';
+  const judge = (what, ratios) => figure(what, ratios, { unit: 'x' });
+  return measure(bench, { row: 'processes', title, cases: CASES, judge });
 }
 
 /** @returns {Promise<import('../report').Result>} */
@@ -44,7 +42,8 @@ async function processesAlone(bench) {
   const row = 'processes-alone';
   const missing = obstacle();
   if (missing !== null) return notMeasured({ row, title, missing });
-  return measure(bench, { row, title, cases: ALONE, must: MUST });
+  const judge = (what, ratios) => atLeast(what, ratios, { unit: 'x', must: MUST });
+  return measure(bench, { row, title, cases: ALONE, judge });
 }
 
 function notMeasured({ row, title, missing }) {
@@ -52,7 +51,7 @@ function notMeasured({ row, title, missing }) {
   return { row, title, verdicts: [verdict], runs: [] };
 }
 
-async function measure(bench, { row, title, cases, must }) {
+async function measure(bench, { row, title, cases, judge }) {
   const runs = [];
   for (const each of cases) runs.push(...(await measureCase(bench, each)));
   return {
@@ -63,11 +62,7 @@ async function measure(bench, { row, title, cases, must }) {
       const pair = { column: 'lines/s', of: nameOf(2), to: nameOf(1) };
       const { ratios, from } = pairedRatios(own, pair);
       const what = `two against one, ${latencyMs} ms, ${inFlight} in flight`;
-      const judged =
-        must === undefined
-          ? figure(what, ratios, { unit: 'x' })
-          : atLeast(what, ratios, { unit: 'x', must });
-      return { ...judged, from };
+      return { ...judge(what, ratios), from };
     }),
     runs,
     summary: summarize(

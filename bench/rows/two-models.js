@@ -5,6 +5,7 @@ const { calmRuns } = require('../calm');
 const { disturbance, median, rounded } = require('../figures');
 const { inputFile } = require('../input-files');
 const { inScene } = require('../scene');
+const { atMost } = require('../verdicts');
 
 const PER_MODEL = 50;
 const MODELS = { fast: 50, slow: 1_000 };
@@ -60,15 +61,8 @@ function verdicts(runs) {
         .map((run) => run['fast, last answer, s'] / run['fast lines']),
     );
   const ratio = rounded(perLine('both') / perLine('alone'), 3);
-  return [
-    {
-      what: 'fast beside slow',
-      value: `${ratio}x`,
-      must: '≤ 1.2x',
-      aim: '≤ 1.05x',
-      met: ratio <= 1.2,
-    },
-  ];
+  const bounds = { unit: 'x', digits: 3, must: 1.2, aim: 1.05 };
+  return [atMost('fast beside slow', [ratio], bounds)];
 }
 
 module.exports = { twoModels };
