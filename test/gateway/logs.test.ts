@@ -105,7 +105,8 @@ async function startLogged(backends: readonly Backend[], settings: Record<string
           main: {
             models: ['m'],
             backends: backends.map(({ url }) => ({ url })),
-            probe: { interval: '20ms', fall: 1 },
+            // A machine with other work may take a second to connect, and then the reason is another one.
+            probe: { interval: '20ms', fall: 1, timeout: '30s' },
           },
         },
         ...settings,
