@@ -23,12 +23,12 @@ function obstacle() {
 }
 
 /**
- * Gives the processes below `pid` two cores of `share` of their speed: together they get twice that much, the main thread
- * of each at most once. Call what it returns to lift the quotas.
+ * Gives the processes below `pid` as many cores of `share` of their speed: together they get as much, the main thread of
+ * each at most one of them. Call what it returns to lift the quotas.
  */
-function onTwoSlowCores(pid, share) {
+function onSlowCores(pid, { cores, share }) {
   const group = path.join(ROOT, `nightshift-bench-${pid}`);
-  const groups = [openGroup(group, 2 * share)];
+  const groups = [openGroup(group, cores * share)];
   const members = family([pid]);
   for (const member of members) {
     for (const thread of fs.readdirSync(`/proc/${member}/task`)) join(group, thread);
@@ -63,4 +63,4 @@ function join(group, thread) {
   }
 }
 
-module.exports = { obstacle, onTwoSlowCores };
+module.exports = { obstacle, onSlowCores };
