@@ -1,24 +1,33 @@
 'use strict';
 
+const { median } = require('../figures');
 const { memoryMb } = require('../process-stats');
 
+/** Passes after the first one. */
+const PASSES = 5;
+
 /**
- * Runs `work` twice and measures the second time, when the code is compiled.
+ * Runs `work` once, so that the code is compiled, and then five times, each with its own time.
  *
  * @param {() => Promise<number>} work returns how many lines it has read
  * @returns {Promise<{ lines: number, seconds: number, cpuSec: number, idleMb: number, peakMb: number }>}
- *   the memory is that of the whole process: before both times, and at its peak
+ *   medians of the five passes; the memory is that of the whole process: before all of them, and at its peak
  */
-async function measureSecond(work) {
+async function measureWarm(work) {
   const idleMb = memoryMb(process.pid).now;
-  await work();
-  const cpu = process.cpuUsage();
-  const startedMs = performance.now();
   const lines = await work();
-  const seconds = (performance.now() - startedMs) / 1000;
-  const { user, system } = process.cpuUsage(cpu);
-  const cpuSec = (user + system) / 1e6;
-  return { lines, seconds, cpuSec, idleMb, peakMb: memoryMb(process.pid).peak };
+  const seconds = [];
+  const cpuSec = [];
+  for (let pass = 0; pass < PASSES; pass++) {
+    const cpu = process.cpuUsage();
+    const startedMs = performance.now();
+    if ((await work()) !== lines) throw new Error('a pass found another number of lines');
+    seconds.push((performance.now() - startedMs) / 1000);
+    const { user, system } = process.cpuUsage(cpu);
+    cpuSec.push((user + system) / 1e6);
+  }
+  const { peak } = memoryMb(process.pid);
+  return { lines, seconds: median(seconds), cpuSec: median(cpuSec), idleMb, peakMb: peak };
 }
 
-module.exports = { measureSecond };
+module.exports = { measureWarm };

@@ -1,15 +1,15 @@
 'use strict';
 
 /**
- * Reads a file with `readline` and parses its lines, twice, and prints the second time as JSON:
+ * Reads a file with `readline` and parses its lines, six times, and prints the medians of all but the first as JSON:
  * `node bench/scan/read-lines.js FILE`. Events are the faster way of `readline`; it also has an iterator.
  */
 const fs = require('node:fs');
 const readline = require('node:readline');
-const { measureSecond } = require('./measure');
+const { measureWarm } = require('./measure');
 
 async function main([file]) {
-  const found = await measureSecond(() => readLines(file));
+  const found = await measureWarm(() => readLines(file));
   process.stdout.write(JSON.stringify(found));
 }
 
