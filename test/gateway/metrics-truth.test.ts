@@ -173,7 +173,8 @@ it('counts times to live and failures of backends', async () => {
       ...ONE_IN_FLIGHT,
       fair_request_queue: { queue_ttl: '150ms', no_backend_ttl: '100ms' },
     },
-    { probe: { interval: '50ms', fall: 1 } },
+    // A machine with other work may take a second for a probe, and then the backend would be away too early.
+    { probe: { interval: '50ms', fall: 1, timeout: '30s' } },
   );
   const lost = ask(gateway);
   await untilHeld(backend, 1);
