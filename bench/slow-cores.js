@@ -2,8 +2,8 @@
 
 /**
  * Slow cores that a worker has for itself, by quotas of the kernel (cgroup v1, controller `cpu`, as root). On two cores that
- * also run the model server, Temporal and PostgreSQL, a second process only takes from these; a worker that may use a third
- * of each core leaves them enough.
+ * also run the model server, Temporal and PostgreSQL, a second process only takes from these; cores of a third
+ * of the speed leave them enough.
  */
 const fs = require('node:fs');
 const path = require('node:path');
@@ -23,8 +23,8 @@ function obstacle() {
 }
 
 /**
- * Gives the processes below `pid` as many cores of `share` of their speed: together they get as much, the main thread of
- * each at most one of them. Call what it returns to lift the quotas.
+ * Lets the processes below `pid` use `cores` cores, each of `share` of the speed of a real one: that is the most for all of
+ * them together, and one core for the main thread of each. Call what it returns to lift the quotas.
  */
 function onSlowCores(pid, { cores, share }) {
   const group = path.join(ROOT, `nightshift-bench-${pid}`);

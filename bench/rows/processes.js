@@ -24,7 +24,7 @@ const COUNTS = [1, 2];
  */
 const SHARE = 0.3;
 const MUST = 1.6;
-/** On two cores, the threads of V8 that collect and compile take part of what a second process could use. */
+/** With two cores, the threads of V8 that collect and compile take part of what a second process could use. */
 const ALONE = [
   { lines: 100_000, latencyMs: 0, inFlight: 500, cores: 2, must: MUST },
   { lines: 100_000, latencyMs: 0, inFlight: 500, cores: 4 },
@@ -78,10 +78,8 @@ function verdictOf({ latencyMs, inFlight, cores, must }, runs) {
   const { ratios, from } = pairedRatios(runs, pair);
   const where = cores === undefined ? '' : `, ${cores} slow cores`;
   const what = `two against one${where}, ${latencyMs} ms, ${inFlight} in flight`;
-  const shape = { unit: 'x' };
-  const verdict =
-    must === undefined ? figure(what, ratios, shape) : atLeast(what, ratios, { ...shape, must });
-  return { ...verdict, from };
+  const judge = must === undefined ? figure : atLeast;
+  return { ...judge(what, ratios, { unit: 'x', must }), from };
 }
 
 async function measureCase(bench, each) {

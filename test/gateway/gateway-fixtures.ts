@@ -16,6 +16,12 @@ export const ONE_IN_FLIGHT = {
   bands: { ceilings: [1, 1, 1] },
 };
 
+/**
+ * Settings of a probe by which a backend is away after one bad answer. The probe is patient: on a machine with other work,
+ * connecting may take longer than the usual second, and the backend would be away too early, or for another reason.
+ */
+export const FALLS_AT_ONCE = { fall: 1, timeout: '30s' };
+
 const cleanups: (() => Promise<unknown>)[] = [];
 
 /** Closes something after the test. */

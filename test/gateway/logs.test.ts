@@ -14,6 +14,7 @@ import {
   ask,
   type Backend,
   closeAll,
+  FALLS_AT_ONCE,
   ONE_IN_FLIGHT,
   startBackend,
   untilHeld,
@@ -105,8 +106,7 @@ async function startLogged(backends: readonly Backend[], settings: Record<string
           main: {
             models: ['m'],
             backends: backends.map(({ url }) => ({ url })),
-            // A machine with other work may take a second to connect, and then the reason is another one.
-            probe: { interval: '20ms', fall: 1, timeout: '30s' },
+            probe: { interval: '20ms', ...FALLS_AT_ONCE },
           },
         },
         ...settings,

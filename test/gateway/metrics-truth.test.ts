@@ -4,6 +4,7 @@ import { until } from '../support/until';
 import {
   ask,
   closeAll,
+  FALLS_AT_ONCE,
   ONE_IN_FLIGHT,
   startBackend,
   startGateway,
@@ -173,8 +174,7 @@ it('counts times to live and failures of backends', async () => {
       ...ONE_IN_FLIGHT,
       fair_request_queue: { queue_ttl: '150ms', no_backend_ttl: '100ms' },
     },
-    // A machine with other work may take a second for a probe, and then the backend would be away too early.
-    { probe: { interval: '50ms', fall: 1, timeout: '30s' } },
+    { probe: { interval: '50ms', ...FALLS_AT_ONCE } },
   );
   const lost = ask(gateway);
   await untilHeld(backend, 1);
