@@ -73,8 +73,9 @@ describe('progress', () => {
       },
     });
     const lease = await slow.begin({ batchId: id, safeModel: 'm', from: 0, to: 10 });
-    // Idle: before that, the statement is known but a stop would not be heard.
-    const listening = `select pid from pg_stat_activity where query like 'listen %' and state = 'idle'`;
+    // Idle: before that, the statement is known but a stop would not be heard. Other tests use the same server.
+    const listening = `select pid from pg_stat_activity
+      where datname = current_database() and query like 'listen %' and state = 'idle'`;
     const { rows } = await until(
       async () => {
         const found = await scene.database.pool.query<{ pid: number }>(listening);
